@@ -89,7 +89,8 @@ class SourceFollower:
                 state.source = source
             self._states, self._kept, self._known = states, frozenset(kept), True
             now = time.monotonic()
-            self._timetable.follow(states, now)
+            # One that was fetched before is no stranger.
+            self._timetable.follow(states, now, {name for name in new if states[name].found.commit})
             self._timetable.ask(asked, now)
             self._changed.notify_all()
 

@@ -2,8 +2,9 @@
 
 Called by follower.py. Each source has a time at which it is due; who has been due the longest comes first. A visit
 that takes longer than `brief` is a slow one, and slow ones have half of the slots: one that turns out to be slow while
-that half is full is given up, and comes again when it is its turn there. So whatever others do, and however many of
-them hang, nobody who is quick waits for a slot longer than `brief`, but for those that were due before.
+that half is full is given up, and comes again when it is its turn there. A quarter of the slots is kept for those that
+are known to be quick. So whatever others do, and however many of them hang, who was quick the last time waits for
+others of its kind alone, and who is new for `brief` of each that is new as well, as many at a time as there are slots.
 
 A visit that was given up may take a moment to end (a name that is looked up cannot be interrupted). Its slot is free
 meanwhile, for as many as there are slots; its source is not visited again before it has ended.
@@ -13,24 +14,37 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from reconciler.sourcing.settings import FollowSettings
 
 _MOST_DOUBLINGS = 16
 
 
+_Place = tuple[float, int, str]
+"""In a queue: when it is due, a number that makes it this place and no former one, and the source's name."""
+
+
+class VisitPace(Enum):
+    """What is known of how long a visit takes."""
+
+    QUICK = auto()
+    NEW = auto()
+    SLOW = auto()
+
+
 @dataclass(slots=True)
 class _Entry:
-    """`began`: of the visit under way, None while there is none. `slow`: whether its last visit was, or the one under
-    way is. `asked`: when somebody asked for it during a visit. `queued`: as of the one entry of a queue that counts."""
+    """`pace`: by its last visit, or the one under way. `began`: of the visit under way, None while there is none.
+    `asked`: whether somebody asked for it during a visit. `queued`: as of the one place in a queue that counts."""
 
     due: float
+    pace: VisitPace
     began: float | None = None
     last: float = -math.inf
     failures: int = 0
-    slow: bool = False
     given_up: bool = False
     asked: bool = False
     wanted: bool = True
@@ -44,20 +58,21 @@ class Timetable:
         self._settings, self._chance = settings, chance
         self._entries: dict[str, _Entry] = {}
         self._under_way: dict[str, _Entry] = {}
-        self._queues: dict[bool, list[tuple[float, int, str]]] = {False: [], True: []}
+        self._queues: dict[VisitPace, list[_Place]] = {pace: [] for pace in VisitPace}
+        self._quick = set[str]()
         self._number = 0
 
-    def follow(self, names: Iterable[str], now: float) -> None:
-        """These and no others. Those that are new are due at once."""
+    def follow(self, names: Iterable[str], now: float, known: Container[str] = frozenset()) -> None:
+        """These and no others. Those that are new here are due at once; `known`: were quick, as far as one knows."""
         wanted = set(names)
         for name in self._entries.keys() - wanted:
             self._entries[name].wanted = False
             if name not in self._under_way:
-                del self._entries[name]
+                self._drop(name)
         for name in sorted(wanted):
             entry = self._entries.get(name)
             if entry is None:
-                entry = self._entries[name] = _Entry(now)
+                entry = self._entries[name] = _Entry(now, VisitPace.QUICK if name in known else VisitPace.NEW)
                 self._queue(name, entry)
             elif not entry.wanted:
                 entry.wanted = entry.asked = True
@@ -89,9 +104,9 @@ class Timetable:
         """Those under way whose visit is to end, since it is slow and there is no room for it among the slow ones."""
         found = list[str]()
         for name, entry in self._under_way.items():
-            if not entry.slow and not entry.given_up and now - _began(entry) >= self._settings.brief:
+            if entry.pace is not VisitPace.SLOW and now - _began(entry) >= self._settings.brief:
                 entry.given_up = self._slow() >= self._half()
-                entry.slow = True
+                entry.pace = VisitPace.SLOW
                 if entry.given_up:
                     found.append(name)
         return found
@@ -102,12 +117,12 @@ class Timetable:
         given_up, began = entry.given_up, _began(entry)
         entry.began, entry.given_up, entry.last = None, False, began
         if not entry.wanted:
-            del self._entries[name]
+            self._drop(name)
             return
         if given_up:
             entry.due = now
         else:
-            entry.slow = now - began >= self._settings.brief
+            entry.pace = VisitPace.SLOW if now - began >= self._settings.brief else VisitPace.QUICK
             entry.failures = 0 if well else entry.failures + 1
             entry.due = began + self._interval(entry.failures) if not entry.asked else began + self._settings.least
         self._queue(name, entry)
@@ -115,25 +130,27 @@ class Timetable:
     def next(self, now: float) -> float:
         """Seconds until something is to be done without anybody's asking, at most a minute."""
         times = [now + 60.0]
-        times += [_began(each) + self._settings.brief for each in self._under_way.values() if not each.slow]
-        if self._free() > 0:
-            for slow, queue in self._queues.items():
-                self._clear(queue)
-                if queue and (not slow or self._slow() < self._half()):
-                    times.append(queue[0][0])
+        times += [
+            _began(each) + self._settings.brief for each in self._under_way.values() if each.pace is not VisitPace.SLOW
+        ]
+        times += [queue[0][0] for queue in self._open()]
         return max(0.0, min(times) - now)
 
     def _next(self, now: float) -> str | None:
-        if self._free() <= 0:
-            return None
-        found = list[list[tuple[float, int, str]]]()
-        for slow, queue in self._queues.items():
-            self._clear(queue)
-            if queue and queue[0][0] <= now and (not slow or self._slow() < self._half()):
-                found.append(queue)
+        found = [queue for queue in self._open() if queue[0][0] <= now]
         return heapq.heappop(min(found))[2] if found else None
 
-    def _clear(self, queue: list[tuple[float, int, str]]) -> None:
+    def _open(self) -> Iterator[list[_Place]]:
+        """The queues of which one may begin, once it is due."""
+        free = self._free()
+        others = free - (self._settings.slots // 4 if self._quick else 0)
+        room = {VisitPace.QUICK: free, VisitPace.NEW: others, VisitPace.SLOW: min(others, self._half() - self._slow())}
+        for pace, queue in self._queues.items():
+            self._clear(queue)
+            if queue and room[pace] > 0:
+                yield queue
+
+    def _clear(self, queue: list[_Place]) -> None:
         """Drops from its beginning what counts no more."""
         while queue:
             _, number, name = queue[0]
@@ -145,7 +162,12 @@ class Timetable:
     def _queue(self, name: str, entry: _Entry) -> None:
         self._number += 1
         entry.queued = self._number
-        heapq.heappush(self._queues[entry.slow], (entry.due, self._number, name))
+        heapq.heappush(self._queues[entry.pace], (entry.due, self._number, name))
+        (self._quick.add if entry.pace is VisitPace.QUICK else self._quick.discard)(name)
+
+    def _drop(self, name: str) -> None:
+        del self._entries[name]
+        self._quick.discard(name)
 
     def _interval(self, failures: int) -> float:
         spread = 1 + self._settings.spread * (2 * self._chance() - 1)
@@ -160,7 +182,7 @@ class Timetable:
         return max(1, self._settings.slots // 2)
 
     def _slow(self) -> int:
-        return sum(entry.slow and not entry.given_up for entry in self._under_way.values())
+        return sum(entry.pace is VisitPace.SLOW and not entry.given_up for entry in self._under_way.values())
 
 
 def _began(entry: _Entry) -> float:

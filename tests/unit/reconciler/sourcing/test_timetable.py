@@ -84,8 +84,8 @@ def test_those_that_hang_delay_nobody() -> None:
     world = Simulated({**hang, **well})
     world.run(3600)
     first = max(world.done[name][0] for name in well)
-    # Each of the 300 has four of the eight slots for five seconds, once.
-    assert first <= 300 * 5 / 4 + 30
+    # Each of the 300 has one of two slots, besides the slow ones' four and the quick ones' two, for five seconds, once.
+    assert first <= 300 * 5 / 2 + 30
     world.begun.clear()
     world.done.clear()
     begin, world.now = world.now, world.now
@@ -94,6 +94,29 @@ def test_those_that_hang_delay_nobody() -> None:
         times = world.done[name]
         assert max(b - a for a, b in pairwise(times)) <= 70, "its turn comes as if it were alone"
     assert world.most <= SETTINGS.slots
+
+
+def test_new_ones_that_hang_delay_none_that_were_quick() -> None:
+    takes: dict[str, float] = {f"well{number}": 0.1 for number in range(200)}
+    world = Simulated(takes)
+    world.run(600)
+    takes |= {f"hang{number}": Fault(120.0) for number in range(300)}
+    begin = world.now
+    world.timetable.follow(takes, begin)
+    world.done.clear()
+    world.run(begin + 600)
+    for number in range(200):
+        times = world.done[f"well{number}"]
+        assert times[0] <= begin + 66 and max(b - a for a, b in pairwise(times)) <= 66
+
+
+def test_those_that_were_fetched_before_a_restart_are_no_strangers_after_it() -> None:
+    well = [f"well{number}" for number in range(100)]
+    world = Simulated({**{f"hang{number}": Fault(120.0) for number in range(300)}, **dict.fromkeys(well, 0.1)})
+    world.timetable = Timetable(SETTINGS, lambda: 0.5)
+    world.timetable.follow(world.takes, 0, known=set(well))
+    world.run(120)
+    assert max(world.done[name][0] for name in well) <= 10
 
 
 def test_one_that_is_slow_and_well_has_its_turn_among_those_that_hang() -> None:
