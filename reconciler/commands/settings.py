@@ -296,7 +296,7 @@ class UpSettings:
 @dataclass(frozen=True)
 class ReconcileSettings(Reconciling, Common):
     """Of one of the reconciler's processes; it gets them as JSON. Paths are absolute. The data directory holds store/,
-    mirror/, targets/ and push.sock, that of keys identities/ and secrets/ as well."""
+    mirror/, sources/, targets/ and push.sock, that of keys identities/ and secrets/ as well."""
 
     source: str = field(kw_only=True, repr=False)
     """The repository: a path or a URL."""

@@ -2,7 +2,7 @@
 
 Called by visit.py. This is git's protocol in its version 2, and in the first one for servers that know no other, as
 far as it takes for one branch. It is spoken here rather than by git's program, which would look names up and connect by
-itself, want credentials in its environment or in files, and take fifty times the CPU for a look. What comes is not
+itself, want credentials in its environment or in files, and take seventeen times the CPU for a look. What comes is not
 believed: see taking.py.
 """
 
@@ -24,6 +24,9 @@ _LONGEST_LIST = 32 * 1024 * 1024
 """Bytes of what a server says of its refs: of version 1 all of them, two hundred thousand perhaps."""
 _ID = re.compile(rb"[0-9a-f]{40}")
 _NOWHERE = b"0" * 40
+_OPTIONS = (b"side-band-64k", b"thin-pack", b"no-progress", b"ofs-delta")
+"""What is asked for of a pack, where a server of version 1 can it; of version 2 all can, and the first goes without
+saying."""
 _DATA, _TOLD = 1, 2
 
 
@@ -35,6 +38,7 @@ class UploadPack:
         self._connection, self.bounds = connection, bounds
         self._ref = f"refs/heads/{branch}"
         self.second = second
+        self._abilities = set[bytes]()
 
     def head(self) -> str | None:
         """The id at which the branch stands; None where there is no such branch."""
@@ -62,11 +66,11 @@ class UploadPack:
         """Writes the pack with all that `wanted` has and those that are `held` lack, of at most `most` bytes."""
         haves = b"".join(line(f"have {each}") for each in held)
         if self.second:
-            options = line("thin-pack") + line("no-progress") + line("ofs-delta")
+            options = b"".join(line(each.decode()) for each in _OPTIONS[1:])
             body = line("command=fetch") + DELIMITER + options + line(f"want {wanted}") + haves + line("done") + FLUSH
         else:
-            want = line(f"want {wanted} side-band-64k thin-pack no-progress ofs-delta")
-            body = want + FLUSH + haves + line("done")
+            options = b" ".join(each for each in _OPTIONS if each in self._abilities)
+            body = line(f"want {wanted} {options.decode()}") + FLUSH + haves + line("done")
         answer = self._connection.ask(SourceRequest("/git-upload-pack", _RESULT, body), float("inf"))
         # A packet has four digits and a byte besides what is of the pack.
         packets = Packets(answer.read, most + most // 8 + 65536)
@@ -116,8 +120,9 @@ class UploadPack:
             answer.end()
             return None
         entry, _, abilities = first.partition(b"\0")
-        if not {b"side-band-64k", b"ofs-delta"} <= set(abilities.split()) or b"object-format=sha256" in abilities:
-            raise _unfit(abilities)
+        self._abilities = set(abilities.split())
+        if b"side-band-64k" not in self._abilities or b"object-format=sha256" in self._abilities:
+            raise _unfit(self._abilities)
         found = None
         for each in (entry, *packets.section()):
             if each.startswith(b"shallow "):
@@ -151,7 +156,7 @@ def _begun(packets: Packets) -> bytes:
 def _require(abilities: set[bytes]) -> None:
     names = {each.strip().partition(b"=")[0] for each in abilities}
     if not {b"ls-refs", b"fetch"} <= names or b"object-format=sha256" in {each.strip() for each in abilities}:
-        raise _unfit(b" ".join(abilities))
+        raise _unfit({each.strip() for each in abilities})
 
 
 def _of_ref(packet: bytes) -> tuple[bytes, bytes]:
@@ -168,10 +173,10 @@ def _id(name: bytes) -> str:
     return name.decode("ascii")
 
 
-def _unfit(abilities: bytes) -> SourceFault:
+def _unfit(abilities: set[bytes]) -> SourceFault:
     if b"object-format=sha256" in abilities:
         return SourceFault("NotARepository", "repositories with SHA-256 ids are not supported", "use one with SHA-1")
-    return SourceFault("NotARepository", "the repository's host cannot what following takes (side-band-64k, ofs-delta)")
+    return SourceFault("NotARepository", "the repository's host cannot what following takes (side-band-64k)")
 
 
 def _shallow() -> SourceFault:

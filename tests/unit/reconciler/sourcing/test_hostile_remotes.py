@@ -273,3 +273,24 @@ def test_whatever_comes_as_packets_is_packets_or_a_fault(data: bytes) -> None:
             total += len(packets.next() or b"")
     except SourceFault:
         assert total <= 150
+
+
+def test_a_server_of_the_first_version_that_can_little_is_asked_for_no_more(tenant: Tenant) -> None:
+    """It offers neither deltas by offset nor thin packs."""
+    tenant.server.old = True
+    asked_for = list[bytes]()
+
+    def little(asked: GitAsked) -> bool:
+        if asked.step == "refs":
+            data = asked.real()
+            for ability in (b"ofs-delta", b"thin-pack"):
+                data = data.replace(ability, b"x" * len(ability))
+            asked.reply(data)
+        else:
+            asked_for.append(asked.body)
+        return asked.step == "refs"
+
+    tenant.server.spoil = little
+    assert tenant.visit().head == tenant.repository.head
+    assert b"side-band-64k no-progress" in asked_for[0]
+    assert b"delta" not in asked_for[0] and b"thin" not in asked_for[0]
