@@ -39,3 +39,9 @@ class Repositories:
                 f"commit {commit} is of the repository {commit.repository}, which this fleet does not have"
             )
         return found
+
+    def let_go(self) -> None:
+        """Closes what was repacked since it was opened (see Repository.let_go). Raises RepositoryUnreadable."""
+        self.own.let_go()
+        if self.sources is not None:
+            self.sources.let_go()

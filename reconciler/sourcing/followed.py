@@ -7,11 +7,14 @@ them is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from reconciler.repository.sourcerefs import NO_CREDENTIALS, SourceAddress, SourceCredentials
+
+_ID = re.compile(r"[0-9a-f]{40}")
 
 REASONS = {
     "AddressRefused": "it is not on the public internet, and not trusted",
@@ -35,13 +38,18 @@ class FollowedSource:
     """`address`: judged (`sourcerefs.address`). `trusted`: whether it may be at any address, those of this machine and
     its network included. `remedy`: what an administrator may do where it may not, for the fault's hint. `keep`: ids of
     commits whose objects stay, wherever the branch goes: those that are served, and those that a judgement under way
-    is about."""
+    is about. One that is not here is asked for by its id, once; no fault tells that it was not given."""
 
     address: SourceAddress
     credentials: SourceCredentials = field(default=NO_CREDENTIALS, repr=False)
     trusted: bool = False
     remedy: str = ""
     keep: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        for commit in self.keep:
+            if _ID.fullmatch(commit) is None:
+                raise ValueError(f"{commit!r} is no id of a commit")
 
 
 class Found(NamedTuple):
@@ -66,12 +74,14 @@ class SourceFollowing(Protocol):
     """The follower, as loading sees it (`sourcing/follower` makes it; a test may have another). Safe from every thread.
 
     What is new is told through the `news` that it was made with: names of which `found` says something else than
-    before, `looked` aside; from a thread of its own, which waits meanwhile.
+    before, `looked` aside, and those that were looked at for the first time; from a thread of its own, which waits
+    meanwhile.
     """
 
-    def follow(self, wanted: Mapping[str, FollowedSource]) -> None:
+    def follow(self, wanted: Mapping[str, FollowedSource], kept: Collection[str] = frozenset()) -> None:
         """The whole set, by name (`sourcerefs.source_name`). Cheap, and free where nothing changed. Those not in it any
-        more are not looked at; what came of them goes after an hour. What is new in it is looked at, at once."""
+        more are not looked at, and what came of them goes after an hour, but for the `kept`: sources of which something
+        is still served. What is new, or is said to be elsewhere or with other credentials, is looked at, at once."""
 
     def found(self, name: str) -> Found:
         """Nothing, of one that is not followed."""
