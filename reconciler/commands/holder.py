@@ -27,6 +27,7 @@ from reconciler.commands.proposing import Proposing, proposals
 from reconciler.commands.pushes import Pushes, PushJudge
 from reconciler.commands.roles import Work
 from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.sourcing import Sourcing
 from reconciler.commands.start import Beginning
 from reconciler.commands.station import Station
 from reconciler.commands.tenure import Tenure
@@ -95,6 +96,8 @@ class Holder:
         keys = self._secrets.keys_of
         self._loader = Loader(store, mirror.repositories, identities, self._secrets.of, branch, keys=keys)
         self._loader.carry = self._secrets.move
+        self._sourcing = Sourcing(settings, store, mirror, self._lookout.wake.set)
+        self._loader.remotes = self._sourcing.remotes
         trial = Trial(self._loader, self._secrets.of, settings.keys_dir / "identities")
         self._proposals = proposals(settings, store, mirror, trial, self._check_ours)
         if settings.hosted:
@@ -204,6 +207,7 @@ class Holder:
         packing, proposing = tidying(self._station), Proposing(self._store, self._proposals)
         packing.start()
         proposing.start()
+        self._sourcing.start()
         stop_hearing = self._store.subscribe(self._written)
         self._lookout.wake.set()  # writes that waited before
         self._loader.meanwhile = self._meanwhile
@@ -212,6 +216,7 @@ class Holder:
         finally:
             self._loader.meanwhile = None
             stop_hearing()
+            self._sourcing.close()
             proposing.stop()
             if self._beside.lost.is_set():
                 self._give_way()
@@ -270,7 +275,7 @@ class Holder:
     def _look(self) -> bool:
         """Waits until there may be something new in git or in keys/, or a pin is over, and loads it. False: nothing
         woke it."""
-        woken = self._lookout.wake.wait(pins.wait(self._store, _LOOK))
+        woken = self._lookout.wake.wait(self._sourcing.wait(pins.wait(self._store, _LOOK)))
         self._lookout.wake.clear()
         self._beside.ring()
         heads = self._lookout.heads()
@@ -282,6 +287,7 @@ class Holder:
         try:
             awaited.serve(self._store, self._look_again)
             pins.serve(self._store, self._look_again)
+            self._sourcing.serve(self._look_again)
         except RepositoryError as error:
             self._teller.trouble(str(error))
         return woken

@@ -25,7 +25,7 @@ from reconciler.layout.sourceref import SourceRef
 from reconciler.loading.effects import Effects
 from reconciler.loading.render import DeclaredObject, Renderer
 from reconciler.loading.sources import generated
-from reconciler.plan import computed
+from reconciler.plan import computed, runtimestatus
 from reconciler.plan.residue import restore
 from reconciler.plan.runtimestatus import overlaid
 
@@ -74,6 +74,8 @@ def put_lasting(
     """Writes one of the two, with what runtime decided of it: as it is stored, or, at a recovery, recorded."""
     known = effects.known_of(declared.key) if stored is None else orjson.loads(stored.value)
     before = known.get("status") or {}
+    if not facts.sourced:
+        before = runtimestatus.without(before, computed.SOURCE_FOLLOWED)
     status = overlaid(computed.status(as_decided(facts, before)), before)
     if stored is None and known:
         restore(declared.obj, known)
@@ -108,6 +110,7 @@ def facts_of(record: WorkspaceRecord, parent_cluster: str) -> computed.Workspace
         terminators=tuple(record.terminators),
         pinned=pins.told(record.pin) if record.pin else "",
         source=_source(record.source) if record.source else "",
+        sourced=bool(record.source or record.follows),
         locked=tuple(record.locked),
     )
 

@@ -55,6 +55,12 @@ class KeptWorkspaces:
         kept, record = self._of.get(path), self._world.record(path)
         return kept.tree.find(path, record.directory if record is not None else "") if kept is not None else None
 
+    def look_for_lost(self) -> None:
+        """Finds those that a recovery could not bring back until now."""
+        self.look()
+        records = {path: self._world.record(path) for path in self._of}
+        self._of = {path: self._of[path] for path, found in records.items() if found is not None and not found.served}
+
     def look(self) -> None:
         """Finds all of them where they are to be brought back: the store may not know them."""
         for top, since in self.tops.items():

@@ -93,6 +93,8 @@ class Stepper:
         self._forced: set[str] = set()
         self._provided: set[str] = set()
         """To be judged again for what others provide; who is among `_forced` too has to be for more."""
+        self._returned: list[str] = []
+        """Who is back where it was. It goes on once all are back who follow from it: what they have counts for it."""
         self._all = False
         self._ends_kept = False
         """Whether a schema that is kept for consumers may be so for nobody any more."""
@@ -143,6 +145,8 @@ class Stepper:
         """The workspaces whose content differs from that in `before`, and those in `also` (judged whole)."""
         if self._target.recorded is not None:
             self._kept.look()
+        elif self._target.lost is not None:
+            self._kept.look_for_lost()
         waiting, going = self._concerned(before, also)
         self._relocate()
         self._pending.update(dict.fromkeys(waiting))
@@ -406,7 +410,7 @@ class Stepper:
             else:
                 self._world.written(path)
             if verdict.again:
-                self._look_again(path)
+                self._returned.append(path)
             self._progress(self.done.judged)
 
     def _look_below(self, case: Case, verdict: Verdict) -> None:
@@ -523,7 +527,11 @@ class Stepper:
     def _settle_all(self) -> None:
         """Until nobody waits to be judged."""
         self._settle()
-        while self._pending or self._writes:
+        while self._pending or self._writes or self._returned:
+            if not self._pending:
+                returned, self._returned = self._returned, []
+                for path in returned:
+                    self._look_again(path)
             for path in sorted(self._pending, key=paths.depth):
                 self._turns.take(path)
                 self.pause()

@@ -31,6 +31,9 @@ READY, INACTIVE, UNAVAILABLE = "Ready", "Inactive", "Unavailable"
 """Phases of a workspace that is served."""
 FLEET_FOLLOWED = "FleetFollowed"
 """A condition of root's LogicalCluster that follows from no commit (controllers/fleetcondition)."""
+SOURCE_FOLLOWED = "SourceFollowed"
+"""One of a workspace whose content comes from another repository: whether that is followed (controllers/
+sourcecondition)."""
 CONDITIONS = frozenset({"CommitApplied", "WorkspaceInitialized", "WorkspaceScheduled"})
 """The conditions that are computed of every workspace."""
 
@@ -44,9 +47,9 @@ class WorkspaceFacts(NamedTuple):
     its LogicalCluster. `inactive`: it is marked so. `unavailable`: it is a mount of what is not ready. `initializers`,
     `terminators`: names of the programs whose turn is still to come; all that it ever had, as long as none of them has
     said that it is done. `pinned`: how its content is pinned, in words, "" if it is not; `source`: where it comes from
-    instead of its directory. `locked`: Secrets that stay as
-    they are, since nobody here can read what git says of them, and why. `since`: by type since when conditions are what
-    they are, if not since it came.
+    instead of its directory; `sourced`: whether it has another repository for that, or is to have one. `locked`:
+    Secrets that stay as they are, since nobody here can read what git says of them, and why. `since`: by type since
+    when conditions are what they are, if not since it came.
     """
 
     path: str
@@ -65,6 +68,7 @@ class WorkspaceFacts(NamedTuple):
     terminators: tuple[str, ...] = ()
     pinned: str = ""
     source: str = ""
+    sourced: bool = False
     locked: tuple[str, ...] = ()
     since: Mapping[str, str] = MappingProxyType({})
 

@@ -62,6 +62,10 @@ def lasting(obj: Object) -> Object:
     goes without saying; what else is said of it is told anew by whoever meets it, with another text perhaps each time
     it is recorded."""
     found = part(obj.get("status") or {})
+    # Whether a source is followed is told anew by whoever follows it, and may change with each look.
+    told = [each for each in found.get("conditions", ()) if each["type"] != computed.SOURCE_FOLLOWED]
+    found = {name: value for name, value in found.items() if name != "conditions"}
+    found |= {"conditions": told} if told else {}
     fleet = conditions.get(found.get("conditions"), computed.FLEET_FOLLOWED)
     if fleet is not None:
         usual = ("True", obj["metadata"]["creationTimestamp"])
@@ -70,6 +74,14 @@ def lasting(obj: Object) -> Object:
             told.append({**fleet, "message": ""})
         found |= {"conditions": told} if told else {}
     return found
+
+
+def without(status: Object, kind: str) -> Object:
+    """A status that says nothing of the kind of condition."""
+    told = status.get("conditions") or ()
+    if conditions.get(told, kind) is None:
+        return status
+    return {**status, "conditions": [each for each in told if each["type"] != kind]}
 
 
 def says_nothing(value: bytes) -> bool:

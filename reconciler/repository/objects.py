@@ -318,7 +318,7 @@ class Repository:
     def new_commits(self, head: str, without: str) -> Iterator[CommitInfo]:
         """The commits that `head` contains and `without` does not, merged ones too, the newest first."""
         walker = self._git.walk(head, library.SortMode.TOPOLOGICAL)
-        if self.has(without):
+        if without and self.has(without):
             walker.hide(without)
         for found in walker:
             yield self.commit(str(found.id))

@@ -50,7 +50,10 @@ class TenantRepos:
 
 
 class SourcedFleet(LoadedFleet):
-    """`follow` fetches what the workspaces there are want, and judges again where that is news."""
+    """`follow` fetches what the workspaces there are want, and judges again where that is news. `by_id`: remotes give
+    any commit by its id, wherever their branches are."""
+
+    by_id = False
 
     def __init__(self, directory: Path, tenants: TenantRepos, repo: FleetRepo | None = None, keys: Path | None = None):
         self.tenants, self.heads, self.judged = tenants, dict[tuple[str, str], str](), sourcelist.Judged()
@@ -71,7 +74,10 @@ class SourcedFleet(LoadedFleet):
             head = self.tenants.head(url, branch) if url not in self.tenants.away else ""
             if head and (urls is None or url in urls):
                 here = store.make(name)
-                copied(self.tenants.at(url).repo, here, head)
+                theirs = self.tenants.at(url).repo
+                for commit in (head, *(each.keep if self.by_id else ())):
+                    if theirs.has(commit):
+                        copied(theirs, here, commit)
                 ref = f"refs/treeplane/source/{branch}"
                 move_ref(here, ref, head, here.ref(ref))
                 self.heads[name, branch] = head

@@ -37,8 +37,9 @@ def publish(at: Judgement) -> None:
 
 
 def follow_on(at: Judgement) -> None:
-    """It is back where it was, and follows from there."""
-    at.verdict.again = True
+    """It is back where it was, and follows from there; one that stays, though the commit has it no more, from the next
+    commit that concerns it."""
+    at.verdict.again = not at.case.stays
 
 
 def list_consumer(at: Judgement, *, held: bool) -> None:

@@ -69,5 +69,5 @@ def test_a_source_is_given_and_taken_out_through_the_api_as_well(sourced: Source
     sourced.change("root", WORKSPACES, "a", spec={each: said for each, said in spec.items() if each != "source"})
     assert sourced.record("root:a").source == {}
     assert sourced.data("root:a") is None
-    with pytest.raises(StatusError, match="nothing of .* is here yet"):
+    with pytest.raises(StatusError, match=r"nothing of .* is here yet"):
         sourced.change("root", WORKSPACES, "a", spec={**spec, "source": {**spec["source"], "branch": "next"}})

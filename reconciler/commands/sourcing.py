@@ -1,0 +1,186 @@
+"""Follows the repositories that workspaces have their content from, while the server holds its fleet.
+
+Made by the holder, which calls `serve` at each look; the follower (room sourcing) has threads of its own and rings when
+something is new. What is to be followed says the store (loading/sourcelist), with the Secrets of the workspaces'
+parents; where a source's branch is by now, the loader asks (`remotes`).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from apiserver.model.commits import CommitRef
+from apiserver.model.conditions import Condition
+from apiserver.model.keys import Key
+from apiserver.registry import tree
+from apiserver.registry.objects import Objects
+from apiserver.storage.protocol import Store
+from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.sourcesettings import follow_settings, trust
+from reconciler.controllers import sourcecondition
+from reconciler.controllers.sourcecondition import told
+from reconciler.loading import sourcelist
+from reconciler.loading.remotes import Remotes
+from reconciler.loading.sourcelist import Judged, ListedSource
+from reconciler.repository import origin
+from reconciler.repository.errors import RepositoryError
+from reconciler.repository.mirror import Mirror
+from reconciler.repository.sourcerefs import NO_CREDENTIALS, SourceCredentials, SourceRefused, address, credentials
+from reconciler.sourcing.followed import FollowedSource, Found, SourceFollowing
+from reconciler.sourcing.follower import SourceFollower
+
+_SELDOM = 1.0
+"""Seconds at least between two looks at what is to be followed, where nothing rings."""
+_END = 5.0
+"""Seconds that what is under way may take at the end."""
+_HOSTED = "/git/fleet.git"
+_WAITS = told(None, "Fetching", "nothing of its repository is here yet")
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is followed, by name: replaced as a whole, since the loader's threads read it. `faults`: why some are
+    not."""
+
+    sources: Mapping[str, ListedSource] = field(default_factory=dict)
+    faults: Mapping[str, SourceRefused] = field(default_factory=dict)
+
+
+class Sourcing:
+    """`start`, `serve`, `close`. `ring`: wakes whoever calls `serve`."""
+
+    def __init__(self, settings: ReconcileSettings, store: Store, mirror: Mirror, ring: Callable[[], None]) -> None:
+        self._settings, self._store, self._ring = settings, store, ring
+        self._repositories = mirror.repositories
+        self.remotes = Remotes(self._head, tuple(_places(settings, mirror)))
+        self._known, self._judged = _Known(), Judged()
+        self._told: dict[str, Condition] = {}
+        self._again, self._seen, self._news = 0.0, -1, False
+        self._follower: SourceFollower | None = None
+
+    def start(self) -> None:
+        """Once all workspaces are known."""
+        assert self._repositories.sources is not None
+        self._follower = SourceFollower(self._repositories.sources, self._heard, follow_settings(self._settings))
+        self._follower.start()
+
+    def close(self) -> None:
+        if self._follower is not None:
+            self._follower.close(_END)
+            self._follower = None
+
+    def serve(self, judge_again: Callable[[Collection[str]], object]) -> None:
+        """Follows what is to be followed by now, and has those workspaces judged again for which there is news."""
+        follower, now, revision = self._follower, time.monotonic(), self._store.revision()
+        if follower is None or not (self._news or (revision != self._seen and now >= self._again)):
+            return
+        self._again, self._news, self._seen = now + _SELDOM, False, revision
+        self._follow(follower)
+        known = self._known
+        found = {name: follower.found(name) for name in known.sources}
+        heads = {name: each.commit for name, each in found.items()}
+        due = sourcelist.due(self._store, known.sources.values(), heads, self._judged)
+        if due:
+            judge_again(due)
+            self._judged |= {s.path: (s.ref, heads[s.name]) for s in known.sources.values() if s.path in due}
+            self._follow(follower)  # what is served now is kept, and who came back may want another one
+        self._tell(known, found)
+
+    def wait(self, longest: float) -> float:
+        """How many seconds it takes until `serve` has something to do, if nothing rings; at most `longest`."""
+        if self._follower is None or self._store.revision() == self._seen:
+            return longest
+        return min(longest, max(0.0, self._again - time.monotonic()))
+
+    # -- what is to be followed
+
+    def _follow(self, follower: SourceFollowing) -> None:
+        found, wanted, faults = sourcelist.listed(self._store), dict[str, FollowedSource](), dict[str, SourceRefused]()
+        for name, each in found.items():
+            if not each.is_wanted and self._has(each):
+                continue
+            try:
+                wanted[name] = self._followed(each)
+            except SourceRefused as bad:
+                faults[name] = bad
+        self._known = _Known(found, faults)
+        follower.follow(wanted, found.keys() - wanted.keys())
+
+    def _has(self, source: ListedSource) -> bool:
+        """Whether all is here that is to be kept of a source."""
+        try:
+            return all(self._repositories.of(CommitRef(source.name, each)).has(each) for each in source.keep)
+        except RepositoryError:
+            return False
+
+    def _followed(self, source: ListedSource) -> FollowedSource:
+        """Raises SourceRefused."""
+        trusted, remedy = trust(self._settings, source.path)
+        place = address(source.ref.repository, source.ref.branch)
+        return FollowedSource(place, self._credentials(source), trusted, remedy, source.keep)
+
+    def _credentials(self, source: ListedSource) -> SourceCredentials:
+        """Of a Secret in the workspace around, whose the workspace.yaml is. Raises SourceRefused."""
+        if not source.ref.secret:
+            return NO_CREDENTIALS
+        record = tree.workspace_at(self._store, source.path)
+        parent = tree.workspace_at(self._store, record.parent) if record is not None else None
+        namespace, _, name = source.ref.secret.partition("/")
+        found = (
+            Objects(self._store).get(Key("secrets", parent.cluster, namespace, name)) if parent is not None else None
+        )
+        if parent is None or found is None:
+            where = parent.path if parent is not None else "the workspace around"
+            raise SourceRefused(
+                f"there is no Secret {namespace}/{name} in {where}", f"put it into keys/secrets/{where}/"
+            )
+        try:
+            data = {key: base64.b64decode(value, validate=True) for key, value in (found.get("data") or {}).items()}
+        except (binascii.Error, ValueError, TypeError):
+            raise SourceRefused(f"the Secret {namespace}/{name} has a value that is not base64") from None
+        try:
+            return credentials(data)
+        except SourceRefused as bad:
+            raise SourceRefused(f"the Secret {namespace}/{name} of {parent.path}: {bad.what}", bad.hint) from None
+
+    # -- what is known of it
+
+    def _head(self, name: str, branch: str) -> str:
+        known, follower = self._known.sources.get(name), self._follower
+        if known is None or follower is None or known.ref.branch != branch:
+            return ""
+        return follower.found(name).commit
+
+    def _heard(self, _names: set[str]) -> None:
+        """Called by a thread of the follower's."""
+        self._news = True
+        self._ring()
+
+    def _tell(self, known: _Known, found: Mapping[str, Found]) -> None:
+        said = {s.path: _said(s, known.faults.get(n), found[n]) for n, s in known.sources.items() if s.is_wanted}
+        for path, condition in said.items():
+            if self._told.get(path) != condition:
+                sourcecondition.tell(self._store, path, condition)
+        self._told = said
+
+
+def _said(source: ListedSource, fault: SourceRefused | None, found: Found) -> Condition:
+    if fault is not None:
+        return told(False, "SecretRefused", str(fault))
+    if found.fault:
+        stays = "; what is served of it stays" if found.commit else ""
+        hint = f" ({found.hint})" if found.hint else ""
+        return told(False, found.reason, f"{source.ref}: {found.fault}{hint}{stays}")
+    return told(True, "Followed", f"{source.ref} is followed") if found.commit else _WAITS
+
+
+def _places(settings: ReconcileSettings, mirror: Mirror) -> list[str]:
+    """Where the fleet's own repository is."""
+    if mirror.is_remote:
+        return [settings.source]
+    found = origin.url(mirror.repository) if not settings.hosted else ""
+    return [*([settings.url.rstrip("/") + _HOSTED] if settings.hosted else ()), *([found] if found else ())]
