@@ -1,0 +1,200 @@
+"""What is followed for the workspaces that are there, over a real git server, and what they say of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.fleetrepo import FleetRepo
+from support.gitserver import GitAsked, GitServer
+from support.loadedfleet import A, B, LoadedFleet, configmap
+from support.sourcedfleet import HEAD, sourcing
+
+from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.sourcing import Sourcing
+
+SECRET = "keys"
+_LONG = 20.0
+
+
+class Followed:
+    """A fleet, a git server with a tenant's repository `shop.git`, and what follows it."""
+
+    def __init__(self, folder: Path, trusted: tuple[str, ...] = ("root:a",)) -> None:
+        self.git = GitServer(folder / "remotes", folder / "remote-keys")
+        (folder / "remotes").mkdir()
+        self.shop = FleetRepo(folder / "remotes" / "shop.git")
+        self.shop.commit({"deploy/app.yaml": configmap(a="shop")})
+        self.fleet = LoadedFleet(folder / "fleet")
+        self.rung = threading.Event()
+        settings = ReconcileSettings(
+            self.fleet.directory, self.fleet.keys, source=str(self.fleet.repo.path), url="https://fleet.example.org",
+            local_url="u", trusted_sources=trusted, source_interval=0.2, hosted=True,
+        )  # fmt: skip
+        self.sourcing = Sourcing(settings, self.fleet.store, self.fleet.mirror, self.rung.set)
+        self.fleet.loader.remotes = self.sourcing.remotes
+        self.fleet.begin()
+        self.sourcing.start()
+
+    def close(self) -> None:
+        self.sourcing.close()
+        self.git.close()
+        self.fleet.close()
+
+    def source(self, at: str = A, name: str = "shop.git", secret: str = SECRET) -> None:
+        said = sourcing(self.git.url(name), secretRef={"name": secret})
+        self.fleet.commit({f"{at}/app.yaml": None, f"{at}/workspace.yaml": said})
+
+    def give(self, name: str = SECRET, **data: str) -> None:
+        """A Secret in root."""
+        said = {"caFile": self.git.ca.decode(), **data}
+        lines = "".join(
+            f"  {key}: |-\n    {value.strip().replace(chr(10), chr(10) + '    ')}\n" for key, value in said.items()
+        )
+        text = f"apiVersion: v1\nkind: Secret\nmetadata: {{name: {name}}}\nstringData:\n{lines}"
+        self.fleet.keep_secret("root", text)
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        """As the holder does, look by look."""
+        for _ in range(int(_LONG / 0.1)):
+            self.sourcing.serve(self.fleet.loader.look_again)
+            if holds():
+                return
+            self.rung.wait(0.1)
+            self.rung.clear()
+        pytest.fail(f"it never came to that: {self.said()}, {self.fleet.held()}")
+
+    def said(self, path: str = "root:a") -> dict[str, Any] | None:
+        found = self.fleet.workspace(path)["status"]["conditions"]
+        return next((each for each in found if each["type"] == "SourceFollowed"), None)
+
+    def says(self, reason: str, path: str = "root:a") -> bool:
+        return (self.said(path) or {}).get("reason") == reason
+
+
+@pytest.fixture
+def followed(tmp_path: Path) -> Iterator[Followed]:
+    made = Followed(tmp_path)
+    yield made
+    made.close()
+
+
+def test_what_is_pushed_there_is_served(followed: Followed) -> None:
+    followed.give()
+    followed.source()
+    assert followed.fleet.held() != {}
+    followed.until(lambda: followed.fleet.data("root:a") == {"a": "shop"} and followed.says("Followed"))
+    assert followed.fleet.held() == {}
+    followed.shop.commit({"deploy/app.yaml": configmap(a="new")})
+    followed.until(lambda: followed.fleet.data("root:a") == {"a": "new"})
+    followed.fleet.commit({f"{A}/workspace.yaml": HEAD, f"{A}/app.yaml": configmap(a="home")})
+    assert (followed.fleet.held(), followed.said()) == ({}, None)
+    cluster = followed.fleet.get("root:a", "logicalclusters.core.kcp.io", "cluster", "")
+    assert "SourceFollowed" not in {each["type"] for each in cluster["status"]["conditions"]}
+
+
+def test_a_remote_that_is_away_leaves_what_is_served_and_says_so(followed: Followed) -> None:
+    followed.give()
+    followed.source()
+    followed.until(lambda: followed.says("Followed"))
+    since = followed.fleet.store.revision()
+
+    def fails(asked: GitAsked) -> bool:
+        asked.reply(b"", 500)
+        return True
+
+    followed.git.spoil = fails
+    followed.until(lambda: followed.says("Failing"))
+    said = followed.said()
+    assert said is not None
+    assert said["status"] == "False"
+    assert "what is served of it stays" in said["message"]
+    assert (followed.fleet.held(), followed.fleet.data("root:a")) == ({}, {"a": "shop"})
+    assert followed.fleet.workspace("root:a")["status"]["phase"] == "Ready"
+    assert since < followed.fleet.store.revision()
+    followed.fleet.publish()
+    assert followed.fleet.residue("root:a", "logicalclusters.core.kcp.io", "cluster", "") is None
+    followed.git.spoil = lambda _: False
+    followed.until(lambda: followed.says("Followed"))
+    assert followed.fleet.writer().flush() is None
+
+
+def test_a_branch_that_is_gone_takes_nothing_away(followed: Followed) -> None:
+    followed.give()
+    followed.source()
+    followed.until(lambda: followed.says("Followed"))
+    head = followed.shop.head
+    followed.shop.repo.references.delete("refs/heads/main")
+    followed.until(lambda: followed.says("BranchNotFound"))
+    assert (followed.fleet.held(), followed.fleet.data("root:a")) == ({}, {"a": "shop"})
+    followed.shop.repo.references.create("refs/heads/main", head)
+    followed.until(lambda: followed.says("Followed"))
+
+
+def test_credentials_are_of_a_secret_of_the_parent(followed: Followed) -> None:
+    followed.git.password = "s3cret"
+    followed.source()
+    followed.until(lambda: followed.says("SecretRefused"))
+    said = followed.said()
+    assert said is not None
+    assert "there is no Secret default/keys in root: put it into keys/secrets/root/" in said["message"]
+    followed.give(username="u", password="wrong")
+    followed.until(lambda: followed.says("Unauthorized"))
+    followed.give(username="u", password="s3cret")
+    followed.until(lambda: followed.fleet.data("root:a") == {"a": "shop"} and followed.says("Followed"))
+    assert "s3cret" not in str(followed.fleet.workspace("root:a"))
+    followed.give(username="u:v", password="s3cret")
+    followed.until(lambda: followed.says("SecretRefused"))
+    said = followed.said()
+    assert said is not None
+    assert "s3cret" not in said["message"]
+    assert (followed.fleet.held(), followed.fleet.data("root:a")) == ({}, {"a": "shop"})
+
+
+def test_an_address_inside_is_for_trusted_workspaces(followed: Followed) -> None:
+    followed.give()
+    followed.source(B)
+    followed.until(lambda: followed.says("AddressRefused", "root:b"))
+    said = followed.said("root:b")
+    assert said is not None
+    assert "treeplane up --trust-sources root:b" in said["message"]
+    assert followed.fleet.data("root:b") == {"a": "b"}
+
+
+def test_one_that_hangs_delays_no_other(followed: Followed) -> None:
+    def hangs(asked: GitAsked) -> bool:
+        return asked.repository == "slow.git" and asked.ended.wait(60)
+
+    followed.git.spoil = hangs
+    followed.give()
+    kid = f"{A}/kid"
+    said = sourcing(followed.git.url("slow.git"), secretRef={"name": SECRET})
+    followed.fleet.commit({f"{kid}/workspace.yaml": said})
+    followed.source()
+    followed.until(lambda: followed.fleet.data("root:a") == {"a": "shop"})
+    assert not followed.fleet.record("root:a:kid").served
+
+
+def test_the_fleets_own_repository_is_known_by_its_addresses(followed: Followed) -> None:
+    assert followed.sourcing.remotes.fleet == ("https://fleet.example.org/git/fleet.git",)
+
+
+def test_a_source_that_is_gone_on_from_another_repository(followed: Followed) -> None:
+    """Held for what the new one has, it is served from the former, which stays although nobody looks at it."""
+    followed.give()
+    other = FleetRepo(followed.git.folder / "other.git")
+    other.commit({"deploy/app.yaml": "broken: [\n"})
+    followed.source()
+    followed.until(lambda: followed.says("Followed"))
+    followed.source(name="other.git")
+    followed.until(lambda: "broken" in str(followed.fleet.held()) or "app.yaml" in str(followed.fleet.held()))
+    assert followed.fleet.data("root:a") == {"a": "shop"}
+    former = followed.fleet.record("root:a").source["commit"].partition(".")[0]
+    sources = followed.fleet.mirror.repositories.sources
+    assert sources is not None
+    assert former in sources.names()
+    other.commit({"deploy/app.yaml": configmap(a="other")})
+    followed.until(lambda: followed.fleet.data("root:a") == {"a": "other"})
