@@ -23,9 +23,12 @@ from reconciler.drilling.comparison import MADE, RecordDifference, compared
 from reconciler.drilling.freshclone import FreshClone, NothingRecorded
 from reconciler.drilling.keysneeded import NeededKey, needed
 from reconciler.layout.fleet import UNSIGNED, read_fleet
+from reconciler.layout.sourceref import SourceRef
+from reconciler.loading.consumers import taken
 from reconciler.loading.heads import BranchSettings
 from reconciler.loading.identities import IdentitiesAside
 from reconciler.loading.loader import Loader
+from reconciler.loading.remotes import Remotes
 from reconciler.loading.secrets import SecretFiles
 from reconciler.loading.vouching import Vouching
 from reconciler.repository.objects import Repository
@@ -46,13 +49,15 @@ _STORE = "Store"
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
     """`differences`: see comparison. `lost`: workspaces that were served and could not be brought back, and why.
-    `held`: how many are held, as they were. `workspaces`: how many there are. `unrecorded`: those in which objects are
-    made through the API that nothing but the store has. `seconds`: of loading, and of rendering with the comparison.
-    `with_keys`: whether keys were given. `signed`: whether the fleet asks for signatures, which keys tell.
+    `elsewhere`: workspaces that come back once the repository is fetched that their content comes from, and which that
+    is. `held`: how many are held, as they were. `workspaces`: how many there are. `unrecorded`: those in which objects
+    are made through the API that nothing but the store has. `seconds`: of loading, and of rendering with the
+    comparison. `with_keys`: whether keys were given. `signed`: whether the fleet asks for signatures, which keys tell.
     `ours`: whether the key of those that were given signed the status commit; None: there is no such key."""
 
     differences: tuple[RecordDifference, ...]
     lost: dict[str, tuple[str, ...]]
+    elsewhere: dict[str, str]
     held: int
     workspaces: int
     unrecorded: tuple[str, ...]
@@ -80,12 +85,14 @@ def rehearse(clone: FreshClone, branch: str, keys: Path | None, scratch: Path) -
         signed = config.verification != UNSIGNED
         lost = dict(_lost(store))
         differences = tuple(_differences(clone, store, lost))
+        elsewhere = dict(_elsewhere(store, lost))
         done = time.monotonic()
         writes = tree.fleet(store).writes
         records = [WorkspaceRecord.decode(*row) for row in rows(store, Table.WORKSPACES)]
         return Rehearsal(
             differences,
-            dict(lost.values()),
+            {path: why for path, why in lost.values() if path not in elsewhere},
+            elsewhere,
             len(tree.held(store)) - len(lost),
             len(records),
             tuple(record.path for record in records if (record.writes or writes) == _STORE),
@@ -122,9 +129,25 @@ def _load(store: Store, clone: FreshClone, branch: BranchSettings, keys: Path | 
     identities = IdentitiesAside((keys or scratch) / "identities")
     secrets = SecretFiles(keys).of if keys is not None else lambda _: ()
     loader = Loader(store, Repositories(clone.repo), identities, secrets, branch)
+    loader.remotes = Remotes(lambda _, __: "")  # what comes from other repositories waits for them
     begun = loader.begin(own(clone.head), clone.recorded)
     if begun.problems:
         raise NothingRecorded(f"nothing would be served: {begun.problems[0]}", "see docs/recovery.md")
+
+
+def _elsewhere(store: Store, lost: dict[str, tuple[str, tuple[str, ...]]]) -> Iterator[tuple[str, str]]:
+    """Of those that were not brought back, which wait for a tenant's repository: their own, or that of a workspace of
+    which they take something."""
+    away = {path: ref for path, _ in lost.values() if (ref := _source(store, path)) is not None}
+    yield from ((path, str(ref)) for path, ref in away.items())
+    for path, _ in lost.values():
+        providers = {provider for provider, _ in taken(store, path)} & away.keys() if path not in away else ()
+        yield from ((path, f"{away[provider]}, of {provider}") for provider in sorted(providers)[:1])
+
+
+def _source(store: Store, path: str) -> SourceRef | None:
+    record = tree.workspace_at(store, path)
+    return SourceRef.kept(record.follows) if record is not None else None
 
 
 def _lost(store: Store) -> Iterator[tuple[str, tuple[str, tuple[str, ...]]]]:

@@ -104,6 +104,8 @@ def _point(point: RecoveryPoint) -> Iterator[str]:
 def _beside(drill: Drill) -> Iterator[str]:
     found = drill.found
     yield "not in the repository:"
+    for path, where in sorted(found.elsewhere.items()):
+        yield f"  the content of workspace {path}, which comes from {where}: it is back once that is fetched"
     if found.unrecorded:
         yield f"  what was made through the API in {_named(found.unrecorded)} (`writes: Store`)"
     yield "  Events, Leases and other runtime objects"
@@ -174,6 +176,7 @@ def told(drill: Drill) -> Object:
         },
         "notInGit": {
             "writtenToTheStore": [*found.unrecorded],
+            "inOtherRepositories": [{"workspace": p, "where": where} for p, where in sorted(found.elsewhere.items())],
             "keys": [{"place": k.place, "what": k.what, "of": [*k.of], "there": k.there} for k in found.keys],
         },
         "signaturesChecked": not found.unchecked,

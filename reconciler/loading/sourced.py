@@ -96,8 +96,8 @@ class SourcedContent:
         if case.recorded is not None and was_served(case.recorded):
             return self._returning(case, place, ref, case.recorded.summary.content)
         remotes = self._site.remotes
-        if remotes is None:  # nobody here knows of tenants' repositories, and nobody is told that something is wrong
-            return self._with(case, ref, None, self._sources.absent(case.tree, place))
+        if remotes is None:
+            return self._unasked(case, place, ref)
         problems = [*self._misplaced(case, place, ref, remotes)]
         at = self._head(case, ref, remotes)
         found = None
@@ -106,6 +106,15 @@ class SourcedContent:
         if found is None:
             return self._held(case, place, ref, problems)
         return self._with(case, ref, at, found)
+
+    def _unasked(self, case: Case, place: WorkspaceDir, ref: SourceRef) -> Case:
+        """Where nobody knows of tenants' repositories: what is served stays, as far as that is here, and nobody is told
+        that something is wrong."""
+        known = case.record.source if case.record is not None else {}
+        served = Sourced(known).commit if SourceRef.kept(known) == ref else NONE
+        found = self._sources.sourced(case.path, served, ref.path) if served else None
+        at = SourceHead(ref, None, served, served)
+        return self._with(case, ref, at, found or self._sources.absent(case.tree, place))
 
     def _returning(self, case: Case, place: WorkspaceDir, ref: SourceRef, served: CommitRef) -> Case:
         """As it was served, whatever its source is at by now. Where its branch was rewritten since, and what was served
@@ -199,10 +208,9 @@ class SourcedContent:
             return None
         return found
 
-    def _with(self, case: Case, ref: SourceRef, at: SourceHead | None, found: Content) -> Case:
-        commit = (at.head or at.served) if at is not None else NONE
-        follows, allows = ref.as_kept(), partial(at.said, ALLOW_DELETE) if at is not None else tuple
-        said = {**follows, "commit": str(commit)}
+    def _with(self, case: Case, ref: SourceRef, at: SourceHead, found: Content) -> Case:
+        follows, allows = ref.as_kept(), partial(at.said, ALLOW_DELETE)
+        said = {**follows, "commit": str(at.head or at.served)}
         return case._replace(content=found, sourced=Sourced(said, follows, there=True, allows=allows))
 
     def _held(self, case: Case, place: WorkspaceDir, ref: SourceRef, problems: list[tuple[str, str]]) -> Case:

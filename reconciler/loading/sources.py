@@ -80,7 +80,7 @@ class Sources:
     def sourced(self, workspace: str, commit: CommitRef, path: str) -> Content | None:
         """Where a commit of another repository has the content of a workspace: in the directory `path` there. None
         where it is not here, or has no such directory."""
-        if self.repositories is None:
+        if self.repositories is None or not commit:
             return None
         try:
             repo = self.repositories.of(commit)

@@ -15,15 +15,18 @@ from functools import cached_property
 from itertools import count
 from pathlib import Path
 
-from apiserver.model import paths
+from apiserver.model import commits, paths
 from apiserver.model.commits import own
 from apiserver.model.errors import StatusError
+from apiserver.registry import tree
+from apiserver.storage.protocol import Store
 from apiserver.stores import open_at
 from reconciler.layout.part import Part
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.identities import Identities
 from reconciler.loading.inpart import Heard, judged
 from reconciler.loading.loader import Loaded, Loader
+from reconciler.loading.sources import Sources
 from reconciler.loading.trees import Trees
 from reconciler.plan.system import shipped_workspaces
 from reconciler.repository.objects import Repository
@@ -35,11 +38,21 @@ STORE = "store"
 
 class CommitFilling:
     """`commit`: its id; `path`: the workspace's; `status`: the status commit to begin from, "" for none; `children`:
-    with the workspaces right below it, which have an object in it each."""
+    with the workspaces right below it, which have an object in it each. `sources`: the directory of what workspaces
+    have their content from, see Repositories."""
 
-    def __init__(self, repo: Repository, commit: str, path: str, status: str, *, children: bool = False) -> None:
+    def __init__(
+        self,
+        repo: Repository,
+        commit: str,
+        path: str,
+        status: str,
+        *,
+        children: bool = False,
+        sources: Path | None = None,
+    ) -> None:
         self._repo, self._commit, self._path, self._children = repo, own(commit), path, children
-        self._repositories = Repositories(repo)
+        self._repositories = Repositories(repo, sources)
         self._recorded = _OfOne(repo, status, path) if status else None
         self._numbers = count()
 
@@ -64,14 +77,30 @@ class CommitFilling:
             identities = Identities(directory / f"identities{next(self._numbers)}")
             loader = Loader(heard.in_(store), self._repositories, identities, lambda _: (), trees=trees)
             loader.guesses = recorded is None
-            if recorded is None:
-                return loader.load(self._commit)
-            begun = loader.begin(self._commit, recorded)
-            if begun.problems or recorded.source == self._commit:
-                return begun
-            return loader.take(self._commit)
+            loaded = self._loaded(loader)
+            self._require_content(loader.sources, store)
+            return loaded
         finally:
             store.close()
+
+    def _loaded(self, loader: Loader) -> Loaded:
+        recorded = self._recorded
+        if recorded is None:
+            return loader.load(self._commit)
+        begun = loader.begin(self._commit, recorded)
+        if begun.problems or recorded.source == self._commit:
+            return begun
+        return loader.take(self._commit)
+
+    def _require_content(self, sources: Sources, store: Store) -> None:
+        """Of another repository what a workspace was served with then, which may not be here any more, or never was."""
+        record = tree.workspace_at(store, self._path)
+        source = record.source if record is not None else {}
+        commit = commits.parse(source.get("commit", ""))
+        if source and (not commit or sources.sourced(self._path, commit, source.get("path", "")) is None):
+            which = f"commit {commit.id:.10} of {source['repository']}" if commit else source["repository"]
+            text = f'the content of workspace "{self._path}" at this commit comes from {which}, which is not here'
+            raise StatusError(404, "NotFound", text)
 
 
 class _OfOne(RecordedFleet):

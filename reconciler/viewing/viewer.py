@@ -23,6 +23,7 @@ from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.failures import described
 from reconciler.loading.inpart import Everybody
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.mirror import SOURCES
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.viewing.filling import CommitFilling
@@ -56,7 +57,7 @@ class Viewer:
 
     def __init__(self, data_dir: Path, source: str, limits: ViewerLimits = _USUAL) -> None:
         """Raises OSError."""
-        self._mirror, self._source = data_dir / "mirror", source
+        self._mirror, self._source, self._sources = data_dir / "mirror", source, data_dir / SOURCES
         self._shelf = Shelf(data_dir / KEPT, limits.shelf)
         self._jobs = BoundedJobs(limits.jobs)
         self._recordings = Recordings()
@@ -104,7 +105,8 @@ class Viewer:
 
         def fill() -> str:
             repo = Repository(self._git)
-            CommitFilling(repo, commit, asked.path, status, children=asked.children).into(room)
+            filling = CommitFilling(repo, commit, asked.path, status, children=asked.children, sources=self._sources)
+            filling.into(room)
             return commit
 
         try:

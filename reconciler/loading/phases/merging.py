@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,10 +14,12 @@ from apiserver.model.keys import Key
 from apiserver.model.storagenames import SCHEMAS
 from apiserver.registry import codec, keptschemas
 from apiserver.storage.protocol import Delete, Put, Record
+from reconciler.layout.sourceref import SourceRef
 from reconciler.loading.case import Recorded, Verdict
 from reconciler.loading.changeset import ChangeKind, ObjectChange
 from reconciler.loading.effects import Effects
 from reconciler.loading.leaving import FINALIZERS, LeftBehind, is_waiting, label, labels_of, storages
+from reconciler.loading.nocontent import is_nowhere
 from reconciler.loading.phases.effecting import effects_of, restored_of
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.phases.kinds import resolving
@@ -110,9 +112,16 @@ def _accept(at: Judgement, effects: Effects) -> None:
         source=dict(sourced.said),
         follows=dict(sourced.follows),
     )
-    effects.changes.locked = at.gathered.locked
+    effects.changes.locked = [*at.gathered.locked, *_elsewhere(at)]
     at.grounds.tree_objects.put(case, served, at.gathered, effects, at.look)
     at.verdict = Verdict(served, effects.changes)
+
+
+def _elsewhere(at: Judgement) -> Iterator[str]:
+    """What of a workspace was not looked at, since it is in another repository, of which nothing is here."""
+    case, ref = at.case, SourceRef.kept(at.case.sourced.said)
+    if ref is not None and case.content is not None and is_nowhere(case.content.directory):
+        yield f"{case.path}: its content is in {ref}, and was not looked at"
 
 
 def _remove(at: Judgement, effects: Effects, records: Mapping[Key, Record]) -> None:

@@ -8,16 +8,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.loadedfleet import A, B, LoadedFleet, configmap
+from support.drills import drilled
+from support.fleetrepo import TREEPLANE_YAML
+from support.loadedfleet import BEGINNING, A, B, LoadedFleet, configmap
 from support.recoveries import assert_recovers, assert_same, recover
+from support.signing import Person
 from support.sourcedfleet import FLEET, HEAD, OTHER, SHOP, SourcedFleet, TenantRepos, sourcing
 
 from apiserver.model import commits
+from apiserver.model.errors import StatusError
 from apiserver.model.tables import Table
 from apiserver.registry import tree
+from apiserver.stores import open_at
+from reconciler.drilling import telling
+from reconciler.loading.heads import BranchSettings
+from reconciler.loading.vouching import Vouching
+from reconciler.repository.pushrecords import PushRecords
 from reconciler.repository.sourcerefs import source_name
+from reconciler.signatures.own import CommitKey
+from reconciler.signatures.verifier import Verifier
+from reconciler.viewing.filling import STORE, CommitFilling
+from reconciler.viewing.recordings import Recordings
 
 Another = Callable[..., LoadedFleet]
+ALICE, MALLORY = map(Person, ("alice", "mallory"))
 
 
 @pytest.fixture
@@ -452,3 +466,64 @@ def test_what_is_known_of_one_that_is_away_stays(fleet: SourcedFleet, another: A
         each.follow()
         assert_same(each, fleet)
     recovers(third, another, "fourth")
+
+
+def test_a_drill_says_which_repositories_it_would_need(fleet: SourcedFleet) -> None:
+    fleet.publish()
+    found = drilled(fleet)
+    assert found.same
+    assert found.found.elsewhere == {"root:a": f"{SHOP} (branch main, deploy/)"}
+    told = telling.as_text(found)
+    assert f"the content of workspace root:a, which comes from {SHOP} (branch main, deploy/): it is back once" in told
+
+
+def test_a_commit_view_has_what_was_served_then_or_says_where_it_is(fleet: SourcedFleet, tmp_path: Path) -> None:
+    fleet.publish()
+    commit, repo, recordings = fleet.repo.head, fleet.mirror.repository, Recordings()
+    recordings.refresh(repo)
+    status, sources = recordings.of(repo, commit), fleet.mirror.repositories.sources
+    assert sources is not None
+    (tmp_path / "there").mkdir()
+    CommitFilling(repo, commit, "root:a", status, sources=sources.directory).into(tmp_path / "there")
+    store = open_at(tmp_path / "there" / STORE, sync=False)
+    try:
+        shown = store.get(fleet.key("root:a", "configmaps", "app"))
+        assert shown is not None
+        assert b'"a":"shop"' in shown.value
+    finally:
+        store.close()
+    (tmp_path / "nowhere").mkdir()
+    with pytest.raises(StatusError, match=f"comes from commit {served(fleet)[:10]} of {SHOP}, which is not here"):
+        CommitFilling(repo, commit, "root:a", status).into(tmp_path / "nowhere")
+
+
+def test_where_commits_have_to_be_signed_so_has_a_source(tmp_path: Path) -> None:
+    vouching = Vouching(PushRecords(None), Verifier(CommitKey.open(tmp_path / "server")), tmp_path / "signers")
+    fleet = SourcedFleet(tmp_path / "fleet", TenantRepos(tmp_path / "tenants"))
+    fleet.loader = fleet.new_loader(BranchSettings(vouching=vouching))
+    own, repo = CommitKey.open(tmp_path / "server"), fleet.tenants.at(SHOP)
+    try:
+        said = "spec: {verification: {mode: Head}}\n"
+        files = {**BEGINNING, f"{A}/app.yaml": None, f"{A}/workspace.yaml": sourcing()}
+        signers = "signers/allowed_signers"
+        (tmp_path / "signers").mkdir()
+        (tmp_path / "signers" / "allowed_signers").write_text(ALICE.line())
+        fleet.repo.commit({**files, "treeplane.yaml": TREEPLANE_YAML + said, signers: ALICE.line()}, sign=ALICE.sign)
+        fleet.load()
+        assert fleet.fleet().error == ""
+        repo.commit({"deploy/app.yaml": configmap(a="unsigned")})
+        fleet.follow()
+        assert "is not taken, since it is not signed" in error(fleet)
+        for sign, why in ((MALLORY.sign, "is not taken, since"), (own.sign, "this server's own key, which counts for")):
+            repo.commit({"deploy/app.yaml": configmap(a="signed")}, sign=sign)
+            fleet.follow()
+            assert why in error(fleet)
+        repo.commit({"deploy/app.yaml": configmap(a="alice")}, sign=ALICE.sign)
+        fleet.follow()
+        assert (fleet.held(), fleet.data("root:a")) == ({}, {"a": "alice"})
+        repo.commit({"deploy/app.yaml": configmap(a="unsigned again")})
+        fleet.follow()
+        assert "is not taken, since it is not signed" in error(fleet)
+        assert fleet.data("root:a") == {"a": "alice"}
+    finally:
+        fleet.close()
