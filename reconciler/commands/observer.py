@@ -13,6 +13,7 @@ from collections.abc import Collection
 from apiserver.push import listen_push
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
+from reconciler.commands.sourcing import Sourcing
 from reconciler.commands.start import Beginning, Start
 from reconciler.commands.station import Station
 from reconciler.commands.tidying import tidying
@@ -41,6 +42,7 @@ class Observer:
         self._store, self._mirror = station.store, station.mirror
         self._start, self._tidying = start, tidying(station)
         self._secrets = SecretFiles(station.settings.keys_dir)
+        self._sourcing = Sourcing(station.settings, station.store, station.mirror, self._lookout.wake.set, shows=True)
         self._shown = Shown(station.store, station.mirror.repository, self._loader, self._secrets.move)
         self._holder = ""
 
@@ -59,15 +61,17 @@ class Observer:
         stop_listening = listen_push(self._settings.data_dir, self._lookout.wake.set)
         watcher.start()
         self._tidying.start()
+        self._sourcing.start()
         self._lookout.wake.set()
         try:
             while not self._lookout.stop.is_set():
-                self._lookout.wake.wait(_LOOK)
+                self._lookout.wake.wait(self._sourcing.wait(_LOOK))
                 self._lookout.wake.clear()
                 self._look()
         finally:
             stop_listening()
             watcher.stop()
+            self._sourcing.close()
             self._tidying.stop()
 
     def _look(self) -> None:
@@ -78,6 +82,11 @@ class Observer:
         status = heads.status if heads is not None and heads.status is not None else shown.id
         if status != shown.id or changed:
             self._follow(RecordedFleet(self._mirror.repository, status), changed)
+        self._sourcing.serve(self._look_again)
+
+    def _look_again(self, paths: Collection[str]) -> None:
+        """What comes from other repositories may be here by now."""
+        self._follow(RecordedFleet(self._mirror.repository, tree.fleet(self._store).shown.id), paths)
 
     def _follow(self, recorded: RecordedFleet, also: Collection[str] = ()) -> None:
         """One status commit; what cannot be read is tried again at the next look."""
@@ -100,6 +109,8 @@ class Observer:
         settings = self._settings
         identities = Identities(settings.keys_dir / "identities")
         branch = BranchSettings(settings.branch, settings.url)
-        return Loader(
+        loader = Loader(
             store, self._mirror.repositories, identities, self._secrets.of, branch, keys=self._secrets.keys_of
         )
+        loader.remotes = self._sourcing.remotes
+        return loader

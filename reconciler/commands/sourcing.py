@@ -1,8 +1,8 @@
 """Follows the repositories that workspaces have their content from, while the server holds its fleet.
 
-Made by the holder, which calls `serve` at each look; the follower (room sourcing) has threads of its own and rings when
-something is new. What is to be followed says the store (loading/sourcelist), with the Secrets of the workspaces'
-parents; where a source's branch is by now, the loader asks (`remotes`).
+Made by the holder, and by who observes one, which call `serve` at each look; the follower (room sourcing) has threads
+of its own and rings when something is new. What is to be followed says the store (loading/sourcelist), with the Secrets
+of the workspaces' parents; where a source's branch is by now, the loader asks (`remotes`).
 """
 
 from __future__ import annotations
@@ -51,10 +51,19 @@ class _Known:
 
 
 class Sourcing:
-    """`start`, `serve`, `close`. `ring`: wakes whoever calls `serve`."""
+    """`start`, `serve`, `close`. `ring`: wakes whoever calls `serve`. `shows`: it is done for who only shows what
+    another server records: for what that serves, of which nothing may be here, and nothing is told of it."""
 
-    def __init__(self, settings: ReconcileSettings, store: Store, mirror: Mirror, ring: Callable[[], None]) -> None:
-        self._settings, self._store, self._ring = settings, store, ring
+    def __init__(
+        self,
+        settings: ReconcileSettings,
+        store: Store,
+        mirror: Mirror,
+        ring: Callable[[], None],
+        *,
+        shows: bool = False,
+    ) -> None:
+        self._settings, self._store, self._ring, self._shows = settings, store, ring, shows
         self._repositories = mirror.repositories
         self.remotes = Remotes(self._head, tuple(_places(settings, mirror)))
         self._known, self._judged = _Known(), Judged()
@@ -83,12 +92,13 @@ class Sourcing:
         known = self._known
         found = {name: follower.found(name) for name in known.sources}
         heads = {name: each.commit for name, each in found.items()}
-        due = sourcelist.due(self._store, known.sources.values(), heads, self._judged)
+        due = sourcelist.due(self._store, known.sources.values(), heads, self._judged, lost=self._shows)
         if due:
             judge_again(due)
             self._judged |= {s.path: (s.ref, heads[s.name]) for s in known.sources.values() if s.path in due}
             self._follow(follower)  # what is served now is kept, and who came back may want another one
-        self._tell(known, found)
+        if not self._shows:
+            self._tell(known, found)
 
     def wait(self, longest: float) -> float:
         """How many seconds it takes until `serve` has something to do, if nothing rings; at most `longest`."""

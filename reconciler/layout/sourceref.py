@@ -52,7 +52,7 @@ class SourceRef(NamedTuple):
         return f"{self.repository} (branch {self.branch}{f', {self.path}/' if self.path else ''})"
 
 
-class SourceFault(NamedTuple):
+class SourceFieldFault(NamedTuple):
     """What is wrong with a field."""
 
     field: str
@@ -60,7 +60,7 @@ class SourceFault(NamedTuple):
     hint: str
 
 
-def fault(workspace: Object) -> SourceFault | None:
+def fault(workspace: Object) -> SourceFieldFault | None:
     """What is wrong with a Workspace's source beyond its schema, which has been looked at."""
     spec: Object = workspace.get("spec") or {}
     said: Object = spec.get("source") or {}
@@ -69,16 +69,18 @@ def fault(workspace: Object) -> SourceFault | None:
     for other, text in (("serve", "a pin"), ("mount", "a mount")):
         if spec.get(other):
             hint = f"leave out spec.source or spec.{other}"
-            return SourceFault("spec.source", f"stands beside {text} (spec.{other}), and only one of both can be", hint)
+            return SourceFieldFault(
+                "spec.source", f"stands beside {text} (spec.{other}), and only one of both can be", hint
+            )
     url, path = said["repository"], said.get("path") or ""
     for field, branch in (("repository", "main"), ("branch", said["branch"])):
         try:
             address(url, branch)
         except SourceRefused as bad:
-            return SourceFault(f"spec.source.{field}", f"is not followed: {bad.what}", bad.hint)
+            return SourceFieldFault(f"spec.source.{field}", f"is not followed: {bad.what}", bad.hint)
     if not _is_directory(path):
         hint = "name a directory of the repository, from its top, without .. in it"
-        return SourceFault("spec.source.path", f"is {path!r}, which is no path of a directory", hint)
+        return SourceFieldFault("spec.source.path", f"is {path!r}, which is no path of a directory", hint)
     return None
 
 

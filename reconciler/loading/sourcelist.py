@@ -52,13 +52,18 @@ Judged = dict[str, tuple[SourceRef, str]]
 """With which source, at which head, workspaces were judged last, by path."""
 
 
-def due(store: View, sources: Iterable[ListedSource], heads: dict[str, str], judged: Judged) -> set[str]:
+def due(
+    store: View, sources: Iterable[ListedSource], heads: dict[str, str], judged: Judged, *, lost: bool = False
+) -> set[str]:
     """The workspaces for which a source has another head than that they were judged with, by `heads`. `judged`: what is
-    known of that, nothing after a start; completed by those that serve the head, and are not held."""
+    known of that, nothing after a start; completed by those that serve the head, and are not held. `lost`: only those
+    of which nothing is served."""
     out = set[str]()
     for source in sources:
         head, record = heads.get(source.name, ""), tree.workspace_at(store, source.path)
         if record is None or not head or not source.is_wanted or judged.get(source.path) == (source.ref, head):
+            continue
+        if lost and record.served:
             continue
         serves = commits.parse(record.source.get("commit", ""))
         if record.served and not record.errors and serves == CommitRef(source.name, head):

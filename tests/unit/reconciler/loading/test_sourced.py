@@ -19,9 +19,15 @@ from apiserver.model import commits
 from apiserver.model.errors import StatusError
 from apiserver.model.tables import Table
 from apiserver.registry import tree
+from apiserver.storage.protocol import Store
 from apiserver.stores import open_at
 from reconciler.drilling import telling
+from reconciler.loading import sourcelist
 from reconciler.loading.heads import BranchSettings
+from reconciler.loading.identities import Identities
+from reconciler.loading.loader import Loader
+from reconciler.loading.remotes import Remotes
+from reconciler.loading.shown import Shown
 from reconciler.loading.vouching import Vouching
 from reconciler.repository.pushrecords import PushRecords
 from reconciler.repository.sourcerefs import source_name
@@ -527,3 +533,30 @@ def test_where_commits_have_to_be_signed_so_has_a_source(tmp_path: Path) -> None
         assert fleet.data("root:a") == {"a": "alice"}
     finally:
         fleet.close()
+
+
+def test_who_only_shows_it_has_it_once_it_is_fetched(fleet: SourcedFleet, another: Another) -> None:
+    fleet.publish()
+    other = another(fleet)
+    assert isinstance(other, SourcedFleet)
+
+    def new(store: Store) -> Loader:
+        loader = Loader(store, other.mirror.repositories, Identities(other.keys / "identities"), other.secrets.of)
+        loader.remotes = Remotes(lambda name, branch: other.heads.get((name, branch), ""), (FLEET,))
+        return loader
+
+    shown = Shown(other.store, other.mirror.repository, new)
+    recorded = other.recorded()
+    assert recorded is not None
+    shown.begin(recorded, "them/1")
+    assert not other.record("root:a").served
+    assert other.data("root:b") == {"a": "b"}
+    fleet.tenants.push({"deploy/app.yaml": configmap(a="later")})
+    other.fetch()
+    found = sourcelist.listed(other.store)
+    heads = {each.name: other.heads[each.name, each.ref.branch] for each in found.values()}
+    due = sourcelist.due(other.store, found.values(), heads, {}, lost=True)
+    assert due == {"root:a"}
+    shown.follow(recorded, "them/1", due)
+    assert_same(other, fleet)
+    assert sourcelist.due(other.store, found.values(), heads, {}, lost=True) == set()
