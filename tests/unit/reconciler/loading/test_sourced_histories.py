@@ -24,7 +24,7 @@ WORDS = (
     *("push", "push", "push", "more", "many", "few", "break", "empty", "leave", "mend"),
     *("back", "forth", "rewrite", "let", "permit", "away", "here", "follow", "follow", "gone"),
     *("swap", "path", "home", "source", "source", "beside", "fleet", "kid", "drop"),
-    *("export", "withdraw", "bind", "use", "publish", "restart", "die", "allow"),
+    *("export", "withdraw", "bind", "use", "publish", "restart", "die", "die", "lose", "allow"),
 )
 HISTORIES = st.lists(st.tuples(st.sampled_from(WORDS), st.integers(0, 47), st.booleans()), min_size=1, max_size=12)
 History = list[tuple[str, int, bool]]
@@ -64,6 +64,8 @@ class Sourcing:
             fleet.publish()
         elif word == "restart":
             fleet.loader = fleet.new_loader()
+        elif word == "lose":
+            self.lose()
         elif word == "die":
             self.die(number % 9)
         elif word == "away":
@@ -141,6 +143,14 @@ class Sourcing:
     def push(self, url: str, files: dict[str, str | None], **more: Any) -> None:
         self.tenants.push(files, url, **more)
 
+    def lose(self) -> None:
+        """All that is here, perhaps in the middle of a load; what is recorded of that brings it back."""
+        self.fleet.publish()
+        new = self.another()
+        new.by_id = True
+        new.load(new.recorded())
+        self.fleet = new
+
     def die(self, writes: int) -> None:
         """A load that is cut off."""
         fleet, write, left = self.fleet, self.fleet.store.write, [writes]
@@ -179,8 +189,7 @@ class Sourcing:
         here = ContentTree(repo, repo.commit(commits.parse(source["commit"]).id).tree)
         place = here.content("root:a", source.get("path", ""))
         assert place is not None
-        name = "app.yaml" if not source.get("path") else f"{source['path']}/app.yaml"
-        entry = dict(here.files(place)).get(name)
+        entry = next((each for path, each in here.files(place) if path.endswith("app.yaml")), None)
         text = repo.blob(entry.id).decode() if entry is not None else ""
         lines = text.partition("data:\n")[2].splitlines()
         return {line.split(":")[0].strip(): line.split("'")[1] for line in lines} or None
