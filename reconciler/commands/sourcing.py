@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from apiserver.model.commits import CommitRef
+from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.conditions import Condition
 from apiserver.model.keys import Key
 from apiserver.registry import tree
@@ -68,6 +68,7 @@ class Sourcing:
         self.remotes = Remotes(self._head, tuple(_places(settings, mirror)))
         self._known, self._judged = _Known(), Judged()
         self._told: dict[str, Condition] = {}
+        self._commit = NONE
         self._again, self._seen, self._news = 0.0, -1, False
         self._follower: SourceFollower | None = None
 
@@ -88,6 +89,10 @@ class Sourcing:
         if follower is None or not (self._news or (revision != self._seen and now >= self._again)):
             return
         self._again, self._news, self._seen = now + _SELDOM, False, revision
+        commit = tree.fleet(self._store).commit
+        if commit != self._commit:
+            self._commit = commit
+            sourcelist.told_of(self._store, self._judged)
         self._follow(follower)
         known = self._known
         found = {name: follower.found(name) for name in known.sources}

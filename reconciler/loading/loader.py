@@ -330,7 +330,8 @@ class Loader:
         branch = replace(self._branch, keep=BranchSettings().keep, vouching=around.vouching)
         trees = self._trees.aside(repositories)
         out = Loader(store, repositories, around.identities, around.secrets, branch, trees, around.keys)
-        out.remotes, out.carry = self.remotes, around.carry
+        out.remotes = replace(self.remotes, patient=True) if self.remotes is not None else None
+        out.carry = around.carry
         out._words = "commit %s is judged, which took %.0f ms: %s"
         return out
 

@@ -19,9 +19,11 @@ def _signed(_: Repository, __: CommitRef) -> str:
 @dataclass(frozen=True, slots=True)
 class Remotes:
     """`head`: by a source's name and the branch, its head when it was looked at last, whole and here; "" where it never
-    was. `fleet`: where the fleet's own repository is. `unsigned`: why a commit of a source is not taken where commits
+    was. `fleet`: where the fleet's own repository is. `patient`: what is not here yet is no reason to hold a workspace,
+    since nobody is served from what comes of it. `unsigned`: why a commit of a source is not taken where commits
     have to be signed, "" where it is."""
 
     head: Callable[[str, str], str]
     fleet: tuple[str, ...] = ()
+    patient: bool = False
     unsigned: Callable[[Repository, CommitRef], str] = _signed

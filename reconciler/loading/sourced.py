@@ -59,6 +59,12 @@ class SourceHead:
         self.is_same_branch = is_same_branch
 
     @property
+    def is_here(self) -> bool:
+        """Whether there is something to judge."""
+        commit = self.head or (self.served if self.is_same_branch else NONE)
+        return self.repo is not None and bool(commit) and self.repo.has(commit.id)
+
+    @property
     def is_new(self) -> bool:
         return self.head != self.served
 
@@ -100,6 +106,8 @@ class SourcedContent:
             return self._unasked(case, place, ref)
         problems = [*self._misplaced(case, place, ref, remotes)]
         at = self._head(case, ref, remotes)
+        if remotes.patient and not problems and not at.is_here:
+            return self._unasked(case, place, ref)
         found = None
         if not problems:
             found = self._content(case, ref, at, problems)
@@ -108,13 +116,14 @@ class SourcedContent:
         return self._with(case, ref, at, found)
 
     def _unasked(self, case: Case, place: WorkspaceDir, ref: SourceRef) -> Case:
-        """Where nobody knows of tenants' repositories: what is served stays, as far as that is here, and nobody is told
-        that something is wrong."""
+        """Where nobody knows of tenants' repositories, or nobody is served: what is served stays, as far as that is
+        here, and nobody is told that something is wrong."""
         known = case.record.source if case.record is not None else {}
         served = Sourced(known).commit if SourceRef.kept(known) == ref else NONE
         found = self._sources.sourced(case.path, served, ref.path) if served else None
         at = SourceHead(ref, None, served, served)
-        return self._with(case, ref, at, found or self._sources.absent(case.tree, place))
+        stays = found or self._as_served.of(case) or self._sources.absent(case.tree, place)
+        return self._with(case, ref, at, stays)
 
     def _returning(self, case: Case, place: WorkspaceDir, ref: SourceRef, served: CommitRef) -> Case:
         """As it was served, whatever its source is at by now. Where its branch was rewritten since, and what was served
@@ -176,12 +185,12 @@ class SourcedContent:
 
     def _content(self, case: Case, ref: SourceRef, at: SourceHead, problems: list[tuple[str, str]]) -> Content | None:
         """What the head has, or, where nobody knows of one, what is served; None with what is wrong."""
-        repo, commit = at.repo, at.head or (at.served if at.is_same_branch else NONE)
+        repo = at.repo
         if at.served and (repo is None or not repo.has(at.served.id)):
             hint = "it goes on once that is fetched again: SourceFollowed says how far that is"
             problems.append((f"{at.served.id:.10} of {ref}, which is served, is gone from this server's disk", hint))
             return None
-        if repo is None or not commit or not repo.has(commit.id):
+        if not at.is_here:
             hint = "it is served once it is fetched: SourceFollowed says how far that is"
             problems.append((f"nothing of {ref} is here yet", hint))
             return None

@@ -17,6 +17,9 @@ from apiserver.storage.protocol import View
 from reconciler.layout.sourceref import SourceRef
 from reconciler.repository.sourcerefs import source_name
 
+_OF_SOURCE = "spec.source: "
+"""What is said of a source itself, among errors."""
+
 
 class ListedSource(NamedTuple):
     """`name`: of the source. `path`, `cluster`: of its workspace. `keep`: commits of it that are served, or are to be
@@ -50,6 +53,15 @@ def _of(store: View, record: WorkspaceRecord) -> Iterator[ListedSource]:
 
 Judged = dict[str, tuple[SourceRef, str]]
 """With which source, at which head, workspaces were judged last, by path."""
+
+
+def told_of(store: View, judged: Judged) -> None:
+    """Forgets of whom it is known that are held for their source itself: who may sign what is there, say, the fleet
+    says, which is at another commit by now."""
+    for path in [*judged]:
+        record = tree.workspace_at(store, path)
+        if record is not None and any(_OF_SOURCE in error for error in record.errors):
+            del judged[path]
 
 
 def due(

@@ -14,12 +14,12 @@ from apiserver.model.keys import Key
 from apiserver.model.storagenames import SCHEMAS
 from apiserver.registry import codec, keptschemas
 from apiserver.storage.protocol import Delete, Put, Record
+from reconciler.layout.contenttree import ContentTree
 from reconciler.layout.sourceref import SourceRef
 from reconciler.loading.case import Recorded, Verdict
 from reconciler.loading.changeset import ChangeKind, ObjectChange
 from reconciler.loading.effects import Effects
 from reconciler.loading.leaving import FINALIZERS, LeftBehind, is_waiting, label, labels_of, storages
-from reconciler.loading.nocontent import is_nowhere
 from reconciler.loading.phases.effecting import effects_of, restored_of
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.phases.kinds import resolving
@@ -120,7 +120,7 @@ def _accept(at: Judgement, effects: Effects) -> None:
 def _elsewhere(at: Judgement) -> Iterator[str]:
     """What of a workspace was not looked at, since it is in another repository, of which nothing is here."""
     case, ref = at.case, SourceRef.kept(at.case.sourced.said)
-    if ref is not None and case.content is not None and is_nowhere(case.content.directory):
+    if ref is not None and case.content is not None and not isinstance(case.content.tree, ContentTree):
         yield f"{case.path}: its content is in {ref}, and was not looked at"
 
 

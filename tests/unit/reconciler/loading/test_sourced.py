@@ -28,6 +28,7 @@ from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loader
 from reconciler.loading.remotes import Remotes
 from reconciler.loading.shown import Shown
+from reconciler.loading.trial import Trial
 from reconciler.loading.vouching import Vouching
 from reconciler.repository.pushrecords import PushRecords
 from reconciler.repository.sourcerefs import source_name
@@ -560,3 +561,27 @@ def test_who_only_shows_it_has_it_once_it_is_fetched(fleet: SourcedFleet, anothe
     shown.follow(recorded, "them/1", due)
     assert_same(other, fleet)
     assert sourcelist.due(other.store, found.values(), heads, {}, lost=True) == set()
+
+
+def test_a_push_is_not_refused_for_what_is_not_here_yet(fleet: SourcedFleet, tmp_path: Path) -> None:
+    fleet.tenants.push({"deploy/app.yaml": configmap(a="other")}, OTHER)
+    old = fleet.repo.head
+    new = fleet.repo.commit({f"{B}/app.yaml": None, f"{B}/workspace.yaml": sourcing(OTHER)})
+    bad = fleet.repo.commit({f"{B}/app.yaml": None, f"{B}/workspace.yaml": sourcing(FLEET)}, parent=old)
+    trial = Trial(fleet.loader, fleet.secrets.of, tmp_path / "identities", 60.0)
+    with fleet.store.view() as view:
+        assert not trial.run(view, fleet.repo.repo, old, new).holds
+        assert "is this fleet's own repository" in str(trial.run(view, fleet.repo.repo, old, bad).held)
+
+
+def test_a_signer_that_the_fleet_names_later_lets_it_go_on(fleet: SourcedFleet) -> None:
+    """Who is held for the source itself is looked at again when the fleet is at another commit."""
+    fleet.push({"deploy": None})
+    judged = {**fleet.judged}
+    assert judged
+    sourcelist.told_of(fleet.store, judged)
+    assert judged == {}
+    fleet.push({"deploy/app.yaml": "broken: [\n"})
+    judged = {**fleet.judged}
+    sourcelist.told_of(fleet.store, judged)
+    assert judged == fleet.judged
