@@ -98,7 +98,8 @@ class Case(NamedTuple):
     what is asked for through the API of its objects. `trespasses`: what was touched of it without a right. `stays`: the
     commit has it no more, and it stays until that is allowed. `content`: where its own content is read, None where it
     has no directory; `pinned`, `sourced`: what the pin or the source comes to that its workspace.yaml says. `keys`:
-    what opens its encrypted files."""
+    what opens its encrypted files. `behind`: of one that a recovery could not bring back until
+    now, the commit that has it otherwise than it was served."""
 
     path: str
     coming: Coming
@@ -116,6 +117,7 @@ class Case(NamedTuple):
     content: Content | None = None
     pinned: Pinned = UNPINNED
     sourced: Sourced = UNSOURCED
+    behind: CommitRef = NONE
 
     @property
     def said_at(self) -> CommitRef:

@@ -68,11 +68,13 @@ class Cases:
         far as what others provide makes a difference to it."""
         target, directory, record = self._target, self.find(path), self._world.standing(path)
         recorded, served, claims = self._recorded(path, directory)
-        moment, tree, kept = target.moment, target.tree, self._kept.of(path)
+        moment, tree, kept, behind = target.moment, target.tree, self._kept.of(path), NONE
         if served:
             moment = self._site.moments.at(served, moment.time)
             tree = self._site.trees.at(moment.commit, claims)
-            directory = tree.find(path)
+            before, directory = directory, tree.find(path)
+            if target.lost is not None and _tree_of(before) != _tree_of(directory):
+                behind = target.moment.commit
         elif kept is not None:
             tree = kept.tree
         if record.errors if record is not None else forced or provided:
@@ -94,6 +96,7 @@ class Cases:
             asked=target.asked,
             trespasses=self.trespassed(path) if recorded is None else _recorded_of(recorded),
             stays=kept is not None,
+            behind=behind,
         )
         return self._elsewhere.applied(case)
 
@@ -124,6 +127,10 @@ class Cases:
 def _recorded_of(recorded: Recorded) -> Trespasses:
     """Of one that was never served; any other comes back as it was, and what is known of the rest with it."""
     return Trespasses() if was_served(recorded) else Trespasses.of(recorded.summary.trespasses)
+
+
+def _tree_of(directory: WorkspaceDir | None) -> str:
+    return directory.tree if directory is not None else ""
 
 
 def _coming(record: WorkspaceRecord | None, recorded: Recorded | None, why: Coming, *, again: bool) -> Coming:

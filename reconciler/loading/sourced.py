@@ -99,9 +99,9 @@ class SourcedContent:
 
     def applied(self, case: Case, place: WorkspaceDir, ref: SourceRef) -> Case:
         """The case with where its content is read, and what is wrong with that."""
-        if case.recorded is not None and was_served(case.recorded):
-            return self._returning(case, place, ref, case.recorded.summary.content)
-        remotes = self._site.remotes
+        remotes, known = self._site.remotes, case.recorded
+        if known is not None and was_served(known) and self._is_of(case, ref, known.summary.content):
+            return self._returning(case, place, ref, known.summary.content)
         if remotes is None:
             return self._unasked(case, place, ref)
         problems = [*self._misplaced(case, place, ref, remotes)]
@@ -114,6 +114,11 @@ class SourcedContent:
         if found is None:
             return self._held(case, place, ref, problems)
         return self._with(case, ref, at, found)
+
+    def _is_of(self, case: Case, ref: SourceRef, served: CommitRef) -> bool:
+        """Whether a recorded commit is of that source. Of one that was away when the fleet went on, and was lost again,
+        what is recorded may be older than what its workspace.yaml says: then it comes back as that says."""
+        return served.repository == source_name(self._cluster(case), ref.repository)
 
     def _unasked(self, case: Case, place: WorkspaceDir, ref: SourceRef) -> Case:
         """Where nobody knows of tenants' repositories, or nobody is served: what is served stays, as far as that is

@@ -109,6 +109,10 @@ def hold_away(at: Judgement) -> Go | None:
         return hold(at)
     changes = WorkspaceChanges(at.case.path, why=_problems(at))
     at.verdict = Verdict(replace(away(at.record, changes), follows=dict(at.case.sourced.follows)), changes)
+    if at.case.behind and at.known.served is None:
+        # Who recovers from what is recorded next finds it where it was, and not where the fleet is by then.
+        at.known.served, at.known.held = at.case.moment.commit, at.case.behind
+        at.known.errors = at.verdict.record.errors
     _tell(at)
     return Go.DONE
 
