@@ -102,7 +102,11 @@ class _Pinning:
         clone.require_committed(place.manifest_path)
         data = clone.repo.blob(place.manifest.id) if place.manifest is not None else None
         self._data = data
-        self._pin = declaration(data, place.manifest_path).pin if data is not None else None
+        said = declaration(data, place.manifest_path) if data is not None else None
+        self._pin = said.pin if said is not None else None
+        if said is not None and said.source is not None:
+            text = f"the content of {place.path} comes from {said.source}, which no commit of this repository has"
+            raise Failure(text, "revert it there, and push; or take spec.source out first", _NEVER)
 
     # -- what is asked for
 

@@ -127,6 +127,12 @@ class Tracing:
         place = tree.find(path, f"workspaces/{path.replace(':', '/')}")
         if place is None:
             raise NotFound(f"{commit:.10}, at which {path} is served, does not have it in a directory")
+        source = history.sources.source(tree, place)
+        if source is not None:
+            text = f"the content of {path} comes from {source}, of which nothing is in this clone"
+            raise NotFound(
+                text, "ask there: treeplane.dev/source-path and source-commit of the object name file and commit"
+            )
         pin = history.sources.pin(tree, place) if not of.summary.over else None
         pinned = history.sources.pinned(tree, place, pin.commit) if pin is not None else None
         if pin is None or pinned is None:

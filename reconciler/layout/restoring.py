@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 from reconciler.layout import edit, ignore
 from reconciler.layout.errors import BadFile
+from reconciler.layout.sourceref import SourceRef
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.layout.workspace import API_VERSION, KIND, declaration
 from reconciler.layout.yamldoc import roots
 from reconciler.repository.difference import FileChange, difference
-from reconciler.repository.objects import TreeEntry
+from reconciler.repository.objects import Repository, TreeEntry
 from reconciler.repository.write import Blob, edit_tree
 
 Object = dict[str, Any]
@@ -63,6 +64,7 @@ class _Restoring:
         self._left: dict[str, str] = {}
 
     def run(self) -> RestoredTree:
+        self._require_here()
         back, there = dict(self._back()), self._place.there
         before = [path for path, _ in own_files(self._now, there)] if there is not None else []
         changes: dict[str, Blob | bytes | None] = {**{path: None for path in before if path not in back}, **back}
@@ -76,6 +78,14 @@ class _Restoring:
                 del changes[path]
         tree = edit_tree(self._repo, self._now.tree_id, changes)
         return RestoredTree(tree, tuple(difference(self._repo, self._now.tree_id, tree)), self._left)
+
+    def _require_here(self) -> None:
+        """That what is to come back was in this repository, and what it would stand beside is."""
+        for tree, place, when in ((self._now, self._place.there, "comes"), (self._then, self._was, "came then")):
+            source = _source(tree.repo, place)
+            if source is not None:
+                text = f"the content of {self._place.path} {when} from {source}"
+                raise CannotRestore(text, "revert it there, and push; spec.source itself is changed by hand")
 
     def _back(self) -> Iterator[tuple[str, Blob | bytes]]:
         """What the files of then are to be, by where they are to be."""
@@ -161,6 +171,15 @@ class _Restoring:
         except BadFile:
             return {"uid": uid}
         return {"uid": said.uid, "serve": said.pin.as_said() if said.pin is not None else None}
+
+
+def _source(repo: Repository, place: WorkspaceDir | None) -> SourceRef | None:
+    if place is None or place.manifest is None:
+        return None
+    try:
+        return declaration(repo.blob(place.manifest.id), place.manifest_path).source
+    except BadFile:
+        return None
 
 
 def own_files(tree: WorkspaceTree, place: WorkspaceDir) -> Iterator[tuple[str, TreeEntry]]:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 from support.loadedfleet import A, LoadedFleet, configmap
+from support.sourcedfleet import SHOP, sourcing
 
 from apiserver.model import clock
 from apiserver.registry import pins as shown
@@ -228,3 +229,12 @@ def test_validate_knows_what_is_pinned(clone: Clone) -> None:
     clone.run("resume", A)
     done = CliRunner().invoke(main, ["validate", str(clone.top)])
     assert (done.exit_code, f"{A}/app.yaml:" in done.output) == (1, True)
+
+
+def test_one_whose_content_comes_from_another_repository_is_not_pinned(fleet: LoadedFleet, tmp_path: Path) -> None:
+    fleet.commit({f"{A}/app.yaml": None, f"{A}/workspace.yaml": sourcing()})
+    clone = Clone(fleet, tmp_path / "sourced")
+    for word in (("pin", A, "HEAD"), ("suspend", A)):
+        said = clone.run(*word, code=1).output
+        assert f"the content of root:a comes from {SHOP} (branch main, deploy/)" in said
+    assert clone.said() == sourcing()

@@ -13,6 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import A, B, LoadedFleet, configmap
+from support.sourcedfleet import SHOP, sourcing
 
 from reconciler.__main__ import main
 
@@ -431,3 +432,14 @@ def test_a_clone_that_is_not_whole_names_what_completes_it(clone: Clone, tmp_pat
     done = CliRunner().invoke(main, ["restore", str(tmp_path / "shallow" / A), "--at", "HEAD"])
     assert done.exit_code == 2
     assert "fetch --unshallow" in done.output
+
+
+def test_what_comes_from_another_repository_is_reverted_there(clone: Clone) -> None:
+    before = clone.fleet.repo.head
+    clone.fleet.commit({f"{A}/app.yaml": None, f"{A}/workspace.yaml": sourcing()})
+    clone.git("pull", "--quiet")
+    said = clone.run(A, "--at", before, code=1).output
+    assert f"the content of root:a comes from {SHOP} (branch main, deploy/)" in said
+    clone.fleet.commit({f"{A}/app.yaml": configmap(), f"{A}/workspace.yaml": ""})
+    clone.git("pull", "--quiet")
+    assert "came then from" in clone.run(A, "--at", "HEAD^", code=1).output
