@@ -16,9 +16,9 @@ from apiserver.auth.requiredgroups import belongs, requirements
 from apiserver.auth.scopes import identities, in_scope
 from apiserver.auth.user import Attributes, User
 from apiserver.model import marks
+from apiserver.model.hostedrepository import URL, VERB
 from apiserver.storage.protocol import View
 
-VERB, URL = "push", "/git/fleet.git"
 _PUSH = Attributes(VERB, path=URL)
 _NOT_DECLARED = frozenset({marks.RUNTIME, marks.REMOVED})
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from apiserver.auth.pushing import URL, VERB, may_push
+from apiserver.auth.pushing import may_push
 from apiserver.auth.user import User
 from apiserver.model import paths
 from apiserver.model.commits import CommitRef
+from apiserver.model.hostedrepository import URL, VERB
 from apiserver.model.paths import ROOT
 from apiserver.registry import tree
 from apiserver.storage.protocol import View
