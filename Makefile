@@ -69,6 +69,7 @@ bench: $(STAMP) clusters
 	@$(BIN)/python bench/watches.py
 	@$(BIN)/python bench/views.py
 	@$(BIN)/python bench/incoming.py
+	@$(BIN)/python bench/sources.py
 	@$(BIN)/python bench/soak.py
 
 # In CI the examples are the same each time, so what is rare is found here.

@@ -1,10 +1,11 @@
 """The one way out: secured connections to addresses that tenants name.
 
-Whoever may write a webhook's definition or a sync target's kubeconfig chooses where this server sends requests, from
-inside its network. So connections go to addresses of the public internet alone, and to networks that whoever runs the
-server lets in: at each connection the name is looked up once, what it stands for is checked, and it is that address
-which is connected to. No proxy is asked, no environment variable and no file is read. What is sent is posting.py's
-(webhooks) and the reconciler's syncing/https.py's (sync targets).
+Whoever may write a webhook's definition, a sync target's kubeconfig or where a workspace has its content from chooses
+where this server sends requests, from inside its network. So connections go to addresses of the public internet alone,
+and to networks that whoever runs the server lets in: at each connection the name is looked up once, what it stands for
+is checked, and it is that address which is connected to. No proxy is asked, no environment variable and no file is
+read. What is sent is posting.py's (webhooks) and the reconciler's: syncing/https.py's (sync targets) and
+sourcing/connection.py's (tenants' repositories).
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class Rest:
         installation = Installation(settings.data_dir, writer=tenure.writer)
         beside = Beside(station, tenure, UnderWayThere(handles.status), installation)
         # Packs that the other process rolled up are let go of.
-        tidying = Tidying([], store.revision, let_go=mirror.repository.let_go)
+        tidying = Tidying([], store.revision, let_go=mirror.repositories.let_go)
         try:
             if beside.begin():
                 handles.status.write(tenures.say(tenures.BEGUN)).result()

@@ -156,6 +156,43 @@ class Reconciling:
             form="workspace",
         ),
     )
+    trusted_sources: tuple[str, ...] = option(
+        (),
+        told=Option(
+            "A workspace that may have its content, and that of those below it, from a repository at any address, not "
+            "only on the public internet. Repeatable.",
+            document="Workspaces that may have their content, and that of those below them, from repositories at any "
+            "address (`root:tenants`, repeatable). Repositories of all others have to be on the public internet; see "
+            "[security](security.md).",
+            name="--trust-sources",
+            metavar="WORKSPACE",
+            form="workspace",
+        ),
+    )
+    source_interval: float = option(
+        60.0,
+        told=Option(
+            "How often a repository is looked at that a workspace has its content from; one with faults at least "
+            "every ten minutes.",
+            document="The time from one look at a repository that a workspace has its content from to the next, more "
+            "or less. One that cannot be read is looked at less often, at least every ten minutes.",
+            unit="s",
+            least=1,
+            metavar="SECONDS",
+        ),
+    )
+    source_mib: int = option(
+        512,
+        told=Option(
+            "How large each repository may be here that a workspace has its content from.",
+            document="How large each repository may be here that a workspace has its content from, as git packs it, "
+            "with what was left behind and is served still. What would make it larger is not fetched, and the "
+            "workspace says so.",
+            name="--source-mib",
+            unit="MiB",
+            least=1,
+        ),
+    )
     forge: str | None = option(
         None,
         told=Option(
@@ -259,7 +296,7 @@ class UpSettings:
 @dataclass(frozen=True)
 class ReconcileSettings(Reconciling, Common):
     """Of one of the reconciler's processes; it gets them as JSON. Paths are absolute. The data directory holds store/,
-    mirror/, targets/ and push.sock, that of keys identities/ and secrets/ as well."""
+    mirror/, sources/, targets/ and push.sock, that of keys identities/ and secrets/ as well."""
 
     source: str = field(kw_only=True, repr=False)
     """The repository: a path or a URL."""

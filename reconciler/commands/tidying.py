@@ -93,4 +93,4 @@ def tidying(station: Station) -> Tidying:
     """Of the repositories whose packing is this server's: never a user's."""
     settings, mirror = station.settings, station.mirror
     hosted = [Path(settings.source)] if settings.hosted else []
-    return Tidying([mirror.path, *hosted], station.store.revision, let_go=mirror.repository.let_go)
+    return Tidying([mirror.path, *hosted], station.store.revision, let_go=mirror.repositories.let_go)

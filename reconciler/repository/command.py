@@ -42,6 +42,8 @@ _SILENT = {
 }
 """What keeps git, ssh and Git Credential Manager from asking."""
 
+_BOUNDED = 'ulimit -v "$1" 2>/dev/null; ulimit -t "$2"; shift 2; exec "$@"'
+"""Some systems know no bound of addresses."""
 _LOOK, _GRACE = 0.2, 2.0
 """Seconds between two looks at a call under way; seconds that one which was told to end may take for it."""
 _MOVED = re.compile(rb", (\d+(?:\.\d+)?) (bytes|KiB|MiB|GiB)(?: \||, done)")
@@ -72,6 +74,13 @@ HERE = Patience(total=3600)
 """For what needs nobody else."""
 
 
+class Share(NamedTuple):
+    """What of the machine a call may take: bytes of addresses, and seconds of CPU."""
+
+    memory: int
+    cpu: int
+
+
 class GitAnswer(NamedTuple):
     """What a git command said. `error` has neither credentials nor progress in it."""
 
@@ -88,14 +97,16 @@ def git(
     variables: Mapping[str, str] | None = None,
     patience: Patience = HERE,
     hurry: Callable[[], bool] = lambda: False,
+    share: Share | None = None,
 ) -> GitAnswer:
     """Runs git on `git_dir`. `given`: what it reads, of a file from where that stands. `settings` reach it as
     configuration through the environment, so no argument list shows them; `variables` are further ones of the
-    environment. `hurry`: asked again and again whether to give up at once. Raises RepositoryUnreadable when git is
-    absent, or the deadlines of `patience` have passed."""
+    environment. `hurry`: asked again and again whether to give up at once. `share`: for what strangers sent (None: no
+    bounds). Raises RepositoryUnreadable when git is absent, or the deadlines of `patience` have passed."""
+    bounded = ("sh", "-c", _BOUNDED, "git", str(share.memory // 1024), str(share.cpu)) if share is not None else ()
     try:
         process = subprocess.Popen(
-            ["git", f"--git-dir={git_dir}", *arguments],
+            [*bounded, "git", f"--git-dir={git_dir}", *arguments],
             stdin=subprocess.PIPE if isinstance(given, bytes) else given,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

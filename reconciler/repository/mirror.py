@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 STATUS_REF = "refs/treeplane/recorded"
 """The newest status commit that this server wrote, pushed or not."""
+SOURCES = "sources"
+"""Where, in the data directory, the repositories are that workspaces have their content from."""
 HISTORY = "refs/treeplane/status/"
 """Where the status branch's histories that were ended stay, by date; in the source too, where it takes such refs."""
 SERVED_REF = "refs/treeplane/served"
@@ -43,7 +45,7 @@ class Heads(NamedTuple):
 
 class Mirror:
     """`repository` reads every object of source and mirror, and is where new status commits are written;
-    `repositories`: those that commits are read from, which is this one."""
+    `repositories`: those that commits are read from, this one and those of sources."""
 
     def __init__(
         self,
@@ -75,7 +77,7 @@ class Mirror:
         else:
             alternates.unlink(missing_ok=True)
         self.repository = Repository(self.path)
-        self.repositories = Repositories(self.repository)
+        self.repositories = Repositories(self.repository, data_dir / SOURCES)
         self._remote = Remote(self.repository, source, settings) if self.is_remote else None
         self._move_former_ref()
 

@@ -12,6 +12,7 @@ from reconciler import __main__ as program
 from reconciler.commands import up as command
 from reconciler.commands.line import serving
 from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.sourcesettings import follow_settings, trust
 
 
 def test_bounds_reach_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -54,6 +55,22 @@ class _Listener:
 def test_the_reconciler_is_told_how_long_events_stay(tmp_path: Path) -> None:
     settings = ReconcileSettings(tmp_path, tmp_path, source="r", url="https://x", local_url="https://x", events=60)
     assert ReconcileSettings.from_json(settings.to_json()) == settings
+
+
+def test_what_is_said_of_sources_reaches_the_reconciler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(serving, "up_command", told.append)
+    options = ["--trust-sources=root:tenants", "--source-interval=30", "--source-mib=64", f"--data-dir={tmp_path}"]
+    assert CliRunner().invoke(program.main, ["up", str(tmp_path), *options]).exit_code == 0
+    said = told[0].reconciling
+    found = follow_settings(said)
+    assert (found.interval, found.bounds.disk) == (30, 64 * 1024 * 1024)
+    assert [trust(said, path).trusted for path in ("root:tenants", "root:tenants:a", "root:tenants-b", "root")] == [
+        True, True, False, False,
+    ]  # fmt: skip
+    assert "`treeplane up --trust-sources root:shop`" in trust(said, "root:shop").remedy
+    refused = CliRunner().invoke(program.main, ["up", str(tmp_path), "--trust-sources=https://example.com"])
+    assert refused.exit_code == 2
 
 
 def test_trusted_targets_reach_the_reconciler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
