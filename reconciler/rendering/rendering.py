@@ -1,7 +1,7 @@
 """What rendering a directory comes to, and who is asked for it.
 
-`Renders` is what sources of manifests are given; `renderer.DirectoryRenderer` is the real one, `NOWHERE` the one of whoever has
-none.
+`Renders` is what sources of manifests are given; `renderer.DirectoryRenderer` is the real one, `NOWHERE` the one of
+whoever has none.
 """
 
 from __future__ import annotations
