@@ -50,6 +50,7 @@ def programs() -> list[str]:
 
 class Bubblewrap:
     name = "bubblewrap"
+    blind = True
 
     def __init__(self, program: str) -> None:
         self._program = program

@@ -68,6 +68,8 @@ class Started(NamedTuple):
 class Confinement(Protocol):
     name: str
     """For people."""
+    blind: bool
+    """Whether the program cannot even tell which paths there are on this machine."""
 
     def seen_at(self, top: Path) -> str:
         """Where the program sees a directory that is `top` here."""

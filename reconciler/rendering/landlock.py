@@ -27,6 +27,7 @@ _KNOWN = 6
 
 class Landlock:
     name = "Landlock"
+    blind = False
 
     def seen_at(self, top: Path) -> str:
         return str(top)

@@ -31,6 +31,11 @@ def limits_of(bounds: RenderingBounds) -> dict[int, tuple[int, int]]:
     return {number: _within(number, most) for number, most in wanted.items()}
 
 
+def grants(bounds: RenderingBounds) -> bool:
+    """Whether a rendering gets all the memory that it may have: this process may have less itself."""
+    return limits_of(bounds)[resource.RLIMIT_DATA][0] == bounds.memory
+
+
 def _within(number: int, most: int) -> tuple[int, int]:
     """No more than this process may have itself: nobody may raise that."""
     _, hard = resource.getrlimit(number)
