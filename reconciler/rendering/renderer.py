@@ -62,14 +62,19 @@ class DirectoryRenderer:
         except NoProgram as error:
             return Rendered(fault=str(error), hint=error.hint, lasting=False)
         key = self._key(request, ready)
-        found = self._known(key)
-        if found is not None:
-            return found
-        with self._lock:
-            others = self._under_way.get(key)
+        while True:
+            found = self._known(key)
+            if found is not None:
+                return found
+            with self._lock:
+                others = self._under_way.get(key)
+                if others is None:
+                    mine = self._under_way[key] = Future[Rendered]()
             if others is None:
-                mine = self._under_way[key] = Future[Rendered]()
-        return self._made(key, request, ready, mine) if others is None else others.result()
+                return self._made(key, request, ready, mine)
+            # Who was first may have had another repository, which is away; this one's is asked then.
+            with contextlib.suppress(Exception):
+                return others.result()
 
     def expect(self, requests: Iterable[RenderRequest]) -> None:
         begun = list(requests)
@@ -93,7 +98,8 @@ class DirectoryRenderer:
         return _digest(*self._decides(Tool.KUSTOMIZE), *self._decides(Tool.HELM), *versions)
 
     def close(self) -> None:
-        """Forgets what was expected, waits for what runs, and leaves nothing but the cache."""
+        """Forgets what was expected, waits for what runs, and leaves nothing but the cache. A process that ends at once
+        need not: what runs ends with it, and what it leaves of its work goes with the next."""
         with self._lock:
             self._expected.clear()
             workers = list(self._workers)

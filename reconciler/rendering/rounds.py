@@ -5,6 +5,7 @@ Called by renderer, which knows what was rendered before. As many run at once as
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
@@ -22,8 +23,11 @@ from reconciler.rendering.sandboxes import ReadyTool
 from reconciler.rendering.settings import RenderingSettings
 from reconciler.rendering.workplace import Workplace
 
+log = logging.getLogger(__name__)
+
 _MEMORY = b"out of memory"
 _KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
+_CPU = (-signal.SIGXCPU, 128 + signal.SIGXCPU)
 
 
 class Rounds:
@@ -45,8 +49,11 @@ class Rounds:
                     return self._run(request, ready, top)
             except UnfitFiles as error:
                 return Rendered(fault=words.plain(str(error)), hint=error.hint)
-            except (OSError, NoConfinement) as error:
-                return _here(f"{request.tool} could not be run here: {error}")
+            except OSError as error:  # without the name of the file, which is this machine's
+                return _here(f"{request.tool} could not be run here: {error.strerror}")
+            except NoConfinement as error:
+                log.warning("%s could not be run: %s", request.tool, error)
+                return _here(f"{request.tool} could not be run here: its sandbox did not begin, as the log says")
 
     def close(self) -> None:
         self._workplace.close()
@@ -76,7 +83,7 @@ class Rounds:
         self, request: RenderRequest, result: RunResult, run: ConfinedRun, sandbox: Confinement
     ) -> Rendered | None:
         bounds = run.bounds
-        if result.end is RunEnd.TIME:
+        if result.end is RunEnd.TIME or result.code in _CPU:
             return self._late()
         if result.end is RunEnd.OUTPUT:
             text = f"it prints more than {bounds.output >> 20} MiB"

@@ -52,7 +52,8 @@ def _listen(started: Started, run: ConfinedRun) -> RunResult:
                 selector.register(stream.fileno(), selectors.EVENT_READ, stream is process.stdout)
         while selector.get_map():
             ready = selector.select(max(0.0, until - time.monotonic()))
-            if not ready:
+            # Also of what is always ready, since it prints without an end.
+            if not ready or time.monotonic() > until:
                 return RunResult(-9, b"", bytes(said), RunEnd.TIME)
             for key, _ in ready:
                 part = os.read(key.fd, _PART)
