@@ -12,7 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.fleetrepo import TREEPLANE_YAML, Files
 from support.loadedfleet import A, B, LoadedFleet, configmap
-from support.ownedfleet import OWNED, MadeUpPushes, pushers
+from support.ownedfleet import OWNED, MadeUpPushes, granting, pushers
+from support.shipped import WORKLOAD
+from support.shipped import binding as shipped
 from support.signing import Person, needs_ssh
 from support.widgets import binding, export, schema, widget
 
@@ -280,6 +282,8 @@ def test_a_served_fleet_that_this_version_cannot_read_refuses(
 
 # -- the same as hosted
 
+TENANCY = "tenancy.kcp.io/v1alpha1"
+MADE = f"apiVersion: {TENANCY}\nkind: Workspace\n"
 STAGES = ("plain", "held", "removed", "left", "lag", "consumes", "moved")
 
 
@@ -306,6 +310,8 @@ def stage(fleet: SignedElsewhere, name: str) -> None:
             f"{provider}/schema.yaml": schema(),
             f"{provider}/export.yaml": export(),
             f"{provider}/workspace.yaml": "",
+            f"{provider}/bind.yaml": granting("bind", "apiexports.apis.kcp.io", "bob"),
+            f"{provider}/gold.yaml": f"apiVersion: {TENANCY}\nkind: WorkspaceType\nmetadata: {{name: gold}}\n",
         }
         fleet.serve(("carol", offer))
         fleet.serve(("bob", {f"{B}/binding.yaml": binding("root:p"), f"{B}/widget.yaml": widget()}))
@@ -341,6 +347,14 @@ EDITS: dict[str, Files] = {
     "no signers": {"signers": None},
     "not shown": {f"{A}/.treeplaneignore": "kid/\n"},
     "a bad file": {f"{A}/bad.yaml": "kind: ["},
+    "binds in a": {f"{A}/binding.yaml": binding("root:p")},
+    "binds in b": {f"{B}/more.yaml": binding("root:p", "more")},
+    "binds otherwise": {f"{B}/binding.yaml": binding("root:p", wanted="gadgets")},
+    "binds what is shipped": {f"{A}/binding.yaml": shipped(WORKLOAD)},
+    "of another's type": {f"{A}/kid/workspace.yaml": f"{MADE}spec: {{type: {{name: gold, path: 'root:p'}}}}\n"},
+    "of a type of no path": {f"{B}/kid/workspace.yaml": f"{MADE}spec: {{type: {{name: gold}}}}\n"},
+    "of its own type": {f"{B}/gold.yaml": f"apiVersion: {TENANCY}\nkind: WorkspaceType\nmetadata: {{name: gold}}\n"},
+    "by its cluster": {f"{A}/binding.yaml": binding("0123456789abcdef")},
     "nothing": {},
 }
 PUSHED = st.lists(st.tuples(st.sampled_from(["", *PEOPLE]), st.sampled_from([*EDITS])), min_size=1, max_size=3)
