@@ -126,7 +126,7 @@ class Gate:
         if only is None or only:
             trees = self.trees or Trees(Repositories(self.repo))
             sides = trees.apart(before, claims), trees.apart(commit, claims)
-            takes = Reliances(rights.view, rights.record, self.sources, *sides).find(only)
+            takes = Reliances(rights.view, rights.record, self.sources, *sides, push).find(only)
             found = found.beside(relied(rights, commit, takes))
         said = allowed(self.repo, commit)
         allows = dict(allowances(rights, said)) if said else {}

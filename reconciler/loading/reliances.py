@@ -87,13 +87,16 @@ def is_served(view: View, record: WorkspaceRecord | None, relying: Relying) -> b
 @dataclass(slots=True)
 class Reliances:
     """Of one commit. `record`: finds what is served of a workspace; `before`, `after`: the tree that the commit
-    follows, and its own, which are opened for this alone."""
+    follows, and its own, which are opened for this alone. `push`: whether nothing of it is taken yet. Then what
+    may move is what it will be; else that is seen when it has moved, or has not (phases/asking).
+    """
 
     view: View
     record: Callable[[str], WorkspaceRecord | None]
     sources: Sources
     before: WorkspaceTree
     after: WorkspaceTree
+    push: bool = False
     found: list[Reliance] = field(default_factory=list)
     types: dict[str, TypeRef] = field(default_factory=dict)
     """What workspaces mean that do not say all of their type, by path."""
@@ -108,7 +111,7 @@ class Reliances:
             self._touched = touched(self.after, self.before, self._known)
         except BadFile:
             return self  # such a commit is held as a whole
-        self._moved = dict(self._moves())
+        self._moved = dict(self._moves()) if self.push else {}
         every = self._touched.changed | self._touched.appeared
         wanted = sorted(every if only is None else every & only, key=paths.depth)
         for path in wanted:
@@ -194,7 +197,8 @@ class Reliances:
         before = said_by(old, path)
         for manifest in new:
             for relying in sorted(said_by((manifest,), path)):
-                asks = relying not in before and not is_served(self.view, self._served(path), relying)
+                record = self._served(path)
+                asks = relying not in before and not is_served(self.view, record, relying)
                 what = f"{manifest.gvk.kind} {manifest.name}"
                 self.found.append(Reliance(path, str(manifest.origin), what, relying, asks))
 

@@ -1,8 +1,5 @@
-"""What a push has a workspace take of another one is asked of whoever pushed it, as of a request: two tenants on one
-branch, in the running server and after a recovery.
-
-`root:b` is bob's: it offers the export `widgets` and the type `gold`. `root:a` is alice's, who would have both.
-"""
+"""What a push has a workspace take of another one is asked of whoever pushed it, as of a request: each kind of thing,
+in the running server and after a recovery."""
 
 from __future__ import annotations
 
@@ -11,41 +8,16 @@ from pathlib import Path
 
 import pytest
 from support.loadedfleet import configmap
-from support.moving import HEAD
+from support.offering import OFFERED, UNBOUND, UNUSED, R, allow, kind, of_type, target
 from support.ownedfleet import ADMIN, OWNERS_YAML, OwnedFleet, granting, pushers
 from support.recoveries import assert_same
 from support.shipped import WORKLOAD
 from support.shipped import binding as shipped
 from support.widgets import binding, export, schema
 
-R = "workspaces/root"
-BINDINGS, EXPORTS, TYPES = "apibindings.apis.kcp.io", "apiexports.apis.kcp.io", "workspacetypes.tenancy.kcp.io"
-TARGETS = "synctargets.workload.kcp.io"
-UNBOUND = "no permission to bind to export root:b:widgets"
-UNUSED = "unable to use workspace type root:b:gold: missing verb='use' permission on workspacetype"
+from apiserver.model import marks
+from apiserver.model.storagenames import EXPORTS
 
-
-def kind(name: str, spec: str = "{}") -> str:
-    return f"apiVersion: tenancy.kcp.io/v1alpha1\nkind: WorkspaceType\nmetadata: {{name: {name}}}\nspec: {spec}\n"
-
-
-def of_type(name: str, path: str = "") -> str:
-    return f"{HEAD}spec: {{type: {{name: {name}{f', path: {path!r}' if path else ''}}}}}\n"
-
-
-def target(*exports: str) -> str:
-    named = ", ".join(f"{{path: 'root:b', export: {export}}}" for export in exports)
-    return (
-        "apiVersion: workload.kcp.io/v1alpha1\nkind: SyncTarget\nmetadata: {name: t}\n"
-        f"spec: {{supportedAPIExports: [{named}]}}\n"
-    )
-
-
-OFFERED = {
-    f"{R}/b/schema.yaml": schema(),
-    f"{R}/b/export.yaml": export(),
-    f"{R}/b/gold.yaml": kind("gold"),
-}
 SLICE = (
     "apiVersion: apis.kcp.io/v1alpha1\nkind: APIExportEndpointSlice\nmetadata: {name: s}\n"
     "spec: {export: {path: 'root:b', name: widgets}}\n"
@@ -122,17 +94,6 @@ def recovered(tmp_path: Path) -> Iterator[Callable[[OwnedFleet], OwnedFleet]]:
     yield recover
     for each in made:
         each.close()
-
-
-def allow(fleet: OwnedFleet, *users: str, only: str = "") -> None:
-    """By bob, in root:b."""
-    fleet.push(
-        "bob",
-        {
-            f"{R}/b/bind.yaml": granting("bind", EXPORTS, *users, name="bind", only=only),
-            f"{R}/b/use.yaml": granting("use", TYPES, *users, name="use"),
-        },
-    )
 
 
 @EACH
@@ -246,3 +207,68 @@ def test_without_owners_nobody_is_asked(tmp_path: Path, files: dict[str, str], p
     fleet.push("alice", files)
     assert fleet.held() == {}
     fleet.close()
+
+
+# -- what is one answer, and what is nobody's
+
+
+def test_what_is_not_there_and_what_one_may_not_are_one_answer(owned: OwnedFleet) -> None:
+    told = set()
+    for path, name in (("root:b", "widgets"), ("root:b", "nothing"), ("root:nowhere", "widgets")):
+        owned.push("alice", {f"{R}/a/take.yaml": binding(path, wanted=name)})
+        [*_, error] = owned.held()["root:a"]
+        told.add(
+            error.replace(f"{path}:{name}", "it").replace(owned.repo.head, "").replace(f"{owned.repo.head:.10}", "")
+        )
+        owned.push("alice", {f"{R}/a/take.yaml": None})
+    assert len(told) == 1
+
+
+def test_what_ships_is_everybodys(owned: OwnedFleet) -> None:
+    owned.push("alice", {f"{R}/a/take.yaml": shipped(WORKLOAD), f"{R}/a/kid/workspace.yaml": of_type("team", "root")})
+    assert owned.held() == {}
+    assert owned.record("root:a:kid").type == "root:team"
+
+
+def test_what_is_ones_own_needs_no_more(owned: OwnedFleet) -> None:
+    """Whoever may push in root:a takes what root:a offers, below it too, all of it new."""
+    own = {f"{R}/a/schema.yaml": schema(), f"{R}/a/export.yaml": export(), f"{R}/a/gold.yaml": kind("gold")}
+    below = {f"{R}/a/kid/workspace.yaml": of_type("gold"), f"{R}/a/kid/take.yaml": binding("root:a")}
+    owned.push("alice", {**own, **below})
+    assert owned.held() == {}
+    assert owned.record("root:a:kid").type == "root:a:gold"
+
+
+def test_a_right_by_name_is_for_that_alone(owned: OwnedFleet) -> None:
+    allow(owned, "alice", only="gadgets")
+    owned.push("alice", {f"{R}/a/take.yaml": binding("root:b", wanted="gadgets")})
+    assert owned.held() == {}  # and waits for it to be there
+    owned.push("alice", {f"{R}/a/take.yaml": binding("root:b")})
+    assert UNBOUND in owned.held()["root:a"][-1]
+
+
+def test_a_right_that_comes_with_the_push_does_not_count_for_it(owned: OwnedFleet) -> None:
+    owned.push("carol", {f"{R}/b/pushers.yaml": pushers("bob"), f"{R}/a/pushers.yaml": pushers("alice", "bob")})
+    allow(owned, "nobody")
+    owned.push("alice", {f"{R}/a/take.yaml": binding("root:b"), f"{R}/b/more.yaml": granting("bind", EXPORTS, "alice")})
+    assert any(UNBOUND in error for error in owned.held()["root:a"])
+
+
+def test_a_right_that_only_the_api_knows_of_counts_for_nothing(owned: OwnedFleet) -> None:
+    """It would be gone after a recovery."""
+    allow(owned, "dave")
+    roles = "clusterrolebindings.rbac.authorization.k8s.io"
+    there = owned.get("root:b", roles, "bind", "")
+    made = {**there, "metadata": {**there["metadata"], "name": "api", "annotations": {marks.ORIGIN: marks.RUNTIME}}}
+    made["subjects"] = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}]
+    owned.put(owned.key("root:b", roles, "api", ""), made)
+    owned.push("alice", {f"{R}/a/take.yaml": binding("root:b")})
+    assert UNBOUND in owned.held()["root:a"][0]
+
+
+def test_the_servers_own_commits_were_asked_as_writes(owned: OwnedFleet, tmp_path: Path) -> None:
+    local = OwnedFleet(tmp_path / "local", local=True)
+    local.begin(OFFERED)
+    local.commit({f"{R}/a/take.yaml": binding("root:b")})
+    assert local.held() == {}  # nor is whoever runs the server asked
+    local.close()
