@@ -207,6 +207,24 @@ def test_only_what_was_touched_and_what_is_above_it_is_loaded(
     assert seen == [set()]  # nobody's rights decide
 
 
+def test_what_is_signed_and_takes_of_another_is_refused_there_and_held_here(
+    served: Callable[..., SignedElsewhere],
+) -> None:
+    fleet = served(treeplane_yaml(), {f"{B}/schema.yaml": schema(), f"{B}/export.yaml": export()})
+    old, new = fleet.pushed(("alice", {f"{A}/binding.yaml": binding("root:b")}))
+    asked = f"APIBinding widgets, in {new:.10}, signed by alice: no permission to bind to export root:b:widgets"
+    found = fleet.hooked(old, new)
+    assert found.refuses
+    assert any(asked in line for line in found.lines)
+    # Whoever cannot be refused anything is held for it, until bob signs that it may be.
+    fleet.serve(("alice", {f"{A}/binding.yaml": binding("root:b")}))
+    assert "signed by alice: no permission to bind to export root:b:widgets" in fleet.held()["root:a"][0]
+    fleet.serve(("bob", {f"{B}/bind.yaml": granting("bind", "apiexports.apis.kcp.io", "alice")}))
+    assert fleet.held().keys() == {"root:a"}
+    fleet.serve(("alice", {f"{A}/binding.yaml": f"{binding('root:b')}\n"}))
+    assert fleet.held() == {}
+
+
 # -- what cannot be judged
 
 

@@ -14,7 +14,7 @@ from support.ownedfleet import OwnedFleet, granting, pushers
 from support.recoveries import assert_same
 from support.widgets import binding
 
-from apiserver.model.storagenames import EXPORTS, TYPES
+from apiserver.model.storagenames import BINDINGS, EXPORTS, TYPES
 
 
 @pytest.fixture
@@ -279,3 +279,18 @@ def test_an_export_that_another_offers_by_the_time_it_is_loaded(owned: OwnedFlee
     assert gone
     owned.load()
     assert UNBOUND in owned.held()["root:a"][0]
+
+
+def test_a_head_that_goes_back_and_comes_again_is_not_asked_about(owned: OwnedFleet) -> None:
+    allow(owned, "alice")
+    before = owned.repo.head
+    owned.push("alice", {f"{R}/a/take.yaml": binding("root:b")})
+    allow(owned, "nobody")
+    head = owned.repo.head
+    owned.repo.reset(before)
+    owned.load()
+    assert owned.fleet().error
+    owned.repo.reset(head)
+    owned.load()
+    assert (owned.fleet().error, owned.held()) == ("", {})
+    assert owned.find("root:a", BINDINGS, "widgets") is not None

@@ -4,9 +4,11 @@ in the running server and after a recovery."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.loadedfleet import configmap
 from support.offering import OFFERED, UNBOUND, UNUSED, R, allow, kind, of_type, target
 from support.ownedfleet import ADMIN, OWNERS_YAML, OwnedFleet, granting, pushers
@@ -17,6 +19,9 @@ from support.widgets import binding, export, schema
 
 from apiserver.model import marks
 from apiserver.model.storagenames import EXPORTS
+from reconciler.loading.heads import BranchSettings
+from reconciler.signatures.own import CommitKey
+from reconciler.signatures.verifier import Verifier
 
 SLICE = (
     "apiVersion: apis.kcp.io/v1alpha1\nkind: APIExportEndpointSlice\nmetadata: {name: s}\n"
@@ -266,9 +271,23 @@ def test_a_right_that_only_the_api_knows_of_counts_for_nothing(owned: OwnedFleet
     assert UNBOUND in owned.held()["root:a"][0]
 
 
-def test_the_servers_own_commits_were_asked_as_writes(owned: OwnedFleet, tmp_path: Path) -> None:
+def test_the_servers_own_commits_were_asked_as_writes(owned: OwnedFleet) -> None:
+    key = CommitKey(Ed25519PrivateKey.generate())
+    owned.vouching = replace(owned.vouching, verifier=Verifier(key))
+    owned.loader = owned.new_loader()
+    owned.repo.commit({f"{R}/a/take.yaml": binding("root:b")}, sign=key.sign)
+    owned.load()
+    assert owned.held() == {}
+
+
+def test_whoever_runs_the_server_is_not_asked(owned: OwnedFleet, tmp_path: Path) -> None:
     local = OwnedFleet(tmp_path / "local", local=True)
     local.begin(OFFERED)
     local.commit({f"{R}/a/take.yaml": binding("root:b")})
-    assert local.held() == {}  # nor is whoever runs the server asked
+    assert local.held() == {}
     local.close()
+    # Nor where he takes a head, whoever pushed it.
+    owned.pushed("alice", {f"{R}/a/take.yaml": binding("root:b")})
+    owned.loader = owned.new_loader(BranchSettings(vouching=owned.vouching, take=owned.repo.head))
+    owned.load()
+    assert owned.held() == {}
