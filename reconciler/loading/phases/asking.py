@@ -44,8 +44,9 @@ def ask_owners(at: Judgement) -> None:
     if found and not (case.stays or pinned) and Gatherer(grounds.site.sources).is_same(case, base):
         found = Trespasses()
     said = _said(at) if any(each.takes for each in found) else frozenset()
-    # What is hidden, since nobody might make the workspace or it is pinned, may be said again.
-    found = Trespasses(each for each in found if each.takes is None or pinned or found.of_files or each.takes in said)
+    # What is hidden, since nobody might make the workspace, or its content is read elsewhere, may be said again.
+    hidden = bool(found.of_files) or case.content != (case.tree, case.directory)
+    found = Trespasses(each for each in found if each.takes is None or hidden or each.takes in said)
     at.known.trespasses = found.as_json()
     # One that is pinned is not served what was touched; when that is over it is asked about.
     at.content.problems.extend(
@@ -65,9 +66,10 @@ def _said(at: Judgement) -> frozenset[Relying]:
 def _ask_for_type(at: Judgement) -> None:
     """Which type a workspace.yaml means that does not say so in full may be another by now than when it was pushed."""
     case, manifest, ref = at.case, at.gathered.workspace, at.typed.kind.ref
-    if case.vouched and manifest is None:
-        return  # nobody may make it
-    if not case.vouched or manifest is None or all(wanted(manifest.value)):
+    at.known.vouched = case.vouched
+    if not case.vouched or manifest is None:  # nobody may make it, or it cannot be read: then it may mean one later
+        return
+    if all(wanted(manifest.value)):
         at.known.vouched = ""
         return
     if str(ref) != case.vouched:

@@ -294,3 +294,36 @@ def test_a_head_that_goes_back_and_comes_again_is_not_asked_about(owned: OwnedFl
     owned.load()
     assert (owned.fleet().error, owned.held()) == ("", {})
     assert owned.find("root:a", BINDINGS, "widgets") is not None
+
+
+@pytest.mark.parametrize("bad", [f"{HEAD}spec: {{serve: {{commit: {'1' * 40}}}}}\n", "kind: ["])
+@pytest.mark.parametrize("pinned", [True, False])
+def test_a_workspace_that_is_judged_by_what_it_is_served_with_loses_nothing_of_it(
+    owned: OwnedFleet, bad: str, *, pinned: bool
+) -> None:
+    """Its own content is not looked at while its pin is none, or may be one."""
+    mark = f"{R}/a/kid/workspace.yaml"
+    owned.push("alice", {mark: "", f"{R}/a/kid/app.yaml": configmap()})
+    if pinned:
+        owned.push("alice", {mark: f"{HEAD}spec: {{serve: {{commit: {owned.repo.head}}}}}\n"})
+    owned.push("alice", {f"{R}/a/kid/take.yaml": binding("root:b")})
+    owned.push("alice", {mark: bad})
+    assert "root:a:kid" in owned.held()
+    owned.push("alice", {mark: ""})
+    assert UNBOUND in owned.held()["root:a:kid"][0]
+    owned.push("alice", {f"{R}/a/kid/take.yaml": None})
+    assert owned.held() == {}
+
+
+def test_what_nobody_might_make_does_not_come_to_mean_another_type(
+    owned: OwnedFleet, recovered: Callable[[OwnedFleet], OwnedFleet]
+) -> None:
+    chain(owned)
+    owned.push("alice", {f"{R}/m/n/gold.yaml": kind("gold")})
+    owned.push("dave", {f"{R}/m/n/kid/workspace.yaml": of_type("gold")})
+    did = owned.repo.head
+    recovered(owned)
+    owned.push("carol", {f"{R}/m/gold.yaml": kind("gold")})
+    owned.push("alice", {f"{R}/m/n/gold.yaml": None})
+    owned.push("alice", {}, f"Allow\n\nAllow-Push: {did}\n")
+    assert "nobody was asked about that" in " ".join(owned.held()["root:m:n:kid"])
