@@ -142,7 +142,7 @@ class Loader:
         self.sources = Sources()
         self._catalog = Catalog(store)
         self._whole = Whole(store, repositories.own, self._trees)
-        self.entrance = Entrance(store, repositories.own, self._whole, branch)
+        self.entrance = Entrance(store, self._whole, branch, self.sources, self._trees)
         judges = Judges(lambda path: self._judge_again(RENEWAL, (path,)), partial(self._judge_again, SHIPPING))
         self._renewal = Renewal(store, judges)
 
@@ -413,6 +413,7 @@ class Loader:
         commit: CommitRef,
         intents: Mapping[Key, Intent] | None,
         earlier: Callable[[str], Earlier],
+        admission: Admission = FREE,
     ) -> Overtaker:
         """See overtaking.Makes."""
         asked = (
@@ -423,7 +424,7 @@ class Loader:
         way, limits = (COMMIT if intents is None else PROPOSAL), self._whole.limits(fleet)
         taken = [*dict.fromkeys((*fleet.arriving, commit))]
         beyond = frozenset(taken[taken.index(commit) :])
-        target = self._target(fleet, commit, limits=limits, asked=asked, ahead=beyond)
+        target = self._target(fleet, commit, limits=limits, asked=asked, ahead=beyond, admission=admission)
         return Overtaker(self._site(fleet), target, way, earlier)
 
     def _is_lost(self, status: CommitRef) -> bool:

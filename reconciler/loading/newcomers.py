@@ -63,6 +63,8 @@ class Newcomers:
             return None
         has = RememberedType(case.recorded).former(manifest.value, None) if case.recorded is not None else None
         kind = self._world.type_of(manifest.value, case.path, has)
+        if case.vouched not in ("", str(kind.ref)):
+            return None
         if kind.error or kind.bindings or kind.builtins == KUBERNETES or has not in (None, kind.ref):
             return None
         site, origin = self._site, case.origin
