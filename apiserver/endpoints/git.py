@@ -17,7 +17,6 @@ from typing import NamedTuple
 from apiserver import gitvouch
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.denial import denial
-from apiserver.auth.pushing import URL, VERB
 from apiserver.auth.rbac import Authorizer
 from apiserver.auth.user import SERVICE_ACCOUNT_PREFIX, Attributes, User
 from apiserver.endpoints.exchange import TEXT, ASGIScope, Exchange, Headers, Receive, Send
@@ -25,6 +24,7 @@ from apiserver.endpoints.gitplaces import Places
 from apiserver.endpoints.gitservice import PUSH, SERVICES, GitService, advertise, call
 from apiserver.endpoints.pushhooks import ANYONES, LONGEST_PUSHER, PROPOSES, PUSHER
 from apiserver.model.errors import StatusError
+from apiserver.model.hostedrepository import URL, VERB
 from apiserver.model.paths import ROOT
 from apiserver.model.proposals import spelled
 

@@ -6,16 +6,16 @@ error of every layer below becomes an answer here (errors.py).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from apiserver.auth.accounts import TARGET_PREFIX, Accounts
+from apiserver.auth.accounts import Accounts
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.denial import denial
 from apiserver.auth.impersonation import impersonated
 from apiserver.auth.scopes import home_of, in_scope
 from apiserver.auth.user import Attributes, User
-from apiserver.endpoints import discovery, homeworkspaces, lifecycleviews, nodeless, openapi, reads, writes
+from apiserver.endpoints import discovery, homeworkspaces, lifecycleviews, nodeless, openapi
+from apiserver.endpoints.answerable import LONGEST_WARNING, require_answerable
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.atcommit import NOT_HERE, READING, PastReader, warnings
 from apiserver.endpoints.commitasking import HEADER, CommitQuestion
@@ -27,37 +27,25 @@ from apiserver.endpoints.heldrights import HeldRights
 from apiserver.endpoints.inflight import InFlight, deadline
 from apiserver.endpoints.issuer import issuer
 from apiserver.endpoints.judging import AccessJudge, RealmKinds
+from apiserver.endpoints.kindof import kind_of, reader_of
 from apiserver.endpoints.lifecycleviews import Program, is_own
 from apiserver.endpoints.listcounts import ListCounts
 from apiserver.endpoints.metrics import metrics, no_metrics
 from apiserver.endpoints.paths import RequestPath, RequestRoute, Scope, parse
-from apiserver.endpoints.realms import (
-    Realm,
-    Realms,
-    RealmWorld,
-    Targets,
-    fleet,
-    loading,
-    unserved,
-)
-from apiserver.endpoints.scale import get_scale
+from apiserver.endpoints.realms import Realm, Realms, RealmWorld, Targets, fleet, loading
+from apiserver.endpoints.requested import at_home, attributes, renamed, verb_of, waits
 from apiserver.endpoints.sockets import SocketExchange
 from apiserver.endpoints.version import server_version
-from apiserver.endpoints.watch import watch
 from apiserver.endpoints.writes import Writes
-from apiserver.model.errors import StatusError, forbidden, method_not_allowed, no_such_resource
+from apiserver.model.errors import StatusError, forbidden, method_not_allowed
 from apiserver.model.paths import ROOT
-from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
+from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry import oldgroups
-from apiserver.registry.kinds import KUBERNETES, common_builtins
+from apiserver.registry.kinds import KUBERNETES
 from apiserver.registry.served import ServedKind
 from apiserver.registry.subresources import CONNECTIONS
 from apiserver.settings import ServerSettings
 from apiserver.storage.protocol import Store
-
-_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
-_WARNING = 2000
-"""Characters of a warning: clients limit headers."""
 
 _LATER = "/services/"
 """Views that clients of kcp may look for."""
@@ -68,8 +56,6 @@ _OF_PROCESS = frozenset({RequestRoute.HEALTH, RequestRoute.ISSUER, RequestRoute.
 _TROUBLE = Attributes("get", "core.kcp.io", "v1alpha1", "logicalclusters", name="cluster")
 """What somebody may read who is told, in root, what is wrong with the fleet: that may name any workspace, and root is
 open to everybody in some fleets."""
-
-_READ_SUBRESOURCES = frozenset({"", "approval", "ephemeralcontainers", "resize", "status"})
 
 
 class KubernetesAPI:
@@ -132,8 +118,8 @@ class KubernetesAPI:
         if place.route is RequestRoute.NESTED:
             raise NoSuchPath
         if user.extra:
-            place = _at_home(exchange.path, place, home_of(user))
-        if _waits(exchange, place):
+            place = at_home(exchange.path, place, home_of(user))
+        if waits(exchange, place):
             await self._judged(exchange, place, user)
             return
         with self._inflight.slot(user, deadline(exchange, self.settings.request_seconds)):
@@ -152,15 +138,15 @@ class KubernetesAPI:
 
     async def _asked(self, exchange: Exchange, place: RequestPath, world: RealmWorld, bearer: User) -> None:
         """May they, and the answer."""
-        asked, place = place, _renamed(world, place)
+        asked, place = place, renamed(world, place)
         user = in_scope(bearer, world.identity) if bearer.extra else bearer
-        verb = _verb(exchange, place)
+        verb = verb_of(exchange, place)
         decision = world.authorize(user, attributes(place, verb))
         if not decision.allowed:
             # In the caller's words: how a workspace spells a group says that it is there.
             await self._refuse(exchange, place, denial(user, attributes(asked, verb), decision.reason))
             return
-        self._check_served(exchange, world, place)
+        require_answerable(exchange, world, place)
         if place.route is RequestRoute.RESOURCE:
             kind = kind_of(world, place)
             if asked.group != place.group:
@@ -186,7 +172,7 @@ class KubernetesAPI:
             await self._refuse(exchange, place, denied)
             return
         world = program.world(realms, place)
-        if _verb(exchange, place) == "watch":
+        if verb_of(exchange, place) == "watch":
             rights = HeldRights.of(realms.main.store, [home], lambda: program.denied(realms, user) is None)
             world = replace(world, rights=rights)
         if not is_own(place):
@@ -196,7 +182,7 @@ class KubernetesAPI:
         def asking(kind: ServedKind) -> Asking:
             return Asking(exchange, bearer, world, place, kind, self._authenticator.review, self._accounts)
 
-        await lifecycleviews.serve(program, asking, _verb(exchange, place))
+        await lifecycleviews.serve(program, asking, verb_of(exchange, place))
 
     async def _at_commit(self, exchange: Exchange, place: RequestPath, user: User) -> None:
         """As a commit has it."""
@@ -206,7 +192,7 @@ class KubernetesAPI:
             now = self._realms.nowhere(place.world)
         if now.unmounted is not None:  # who may enter its parent is told why, and may read nothing by that
             now = self._realms.nowhere(place.world)
-        asked = attributes(_renamed(now, place), verb := _verb(exchange, place))
+        asked = attributes(renamed(now, place), verb := verb_of(exchange, place))
         reader = PastReader(self._realms, now, self._acting(exchange, now, user), asked)
         decision = reader.own()
         if not (decision.allowed or reader.everywhere()):
@@ -223,9 +209,9 @@ class KubernetesAPI:
         async with self._commits.found(question) as found:
             exchange.said.append((HEADER, found.filled.commit.encode()))
             world = reader.world(found, place, own=decision.allowed)
-            exchange.warnings += [text[:_WARNING] for text in warnings(found, world)]
-            self._check_served(exchange, world, place)
-            await self._read(exchange, world, _renamed(world, place), reader.bearer, place.group)
+            exchange.warnings += [text[:LONGEST_WARNING] for text in warnings(found, world)]
+            require_answerable(exchange, world, place)
+            await self._read(exchange, world, renamed(world, place), reader.bearer, place.group)
 
     async def _read(self, exchange: Exchange, world: RealmWorld, place: RequestPath, user: User, group: str) -> None:
         """Answers a request that is allowed and reads. `group`: as it was asked for."""
@@ -237,7 +223,7 @@ class KubernetesAPI:
             kind = oldgroups.spelled(kind, group)
         _warn_of(kind, exchange)
         asking = Asking(exchange, user, world, place, kind, self._authenticator.review, self._accounts)
-        await _reader(asking, _verb(exchange, place))(asking)
+        await reader_of(asking, verb_of(exchange, place))(asking)
 
     def _world(self, exchange: Exchange, place: RequestPath, user: User) -> RealmWorld:
         """Only system:masters, asking for themselves, are told that there is no such workspace: to others it is one
@@ -266,31 +252,6 @@ class KubernetesAPI:
         judge = world.realm.authorizer
         return impersonated(user, exchange.headers, world.identity, lambda a: judge.authorize(world.name, user, a))
 
-    @staticmethod
-    def _check_served(exchange: Exchange, world: RealmWorld, place: RequestPath) -> None:
-        """503 until what would be read is complete, with all errors: whoever comes here may read them. The version is
-        the server's, and some clients wait for it."""
-        if world.unmounted is not None:
-            raise world.unmounted
-        if world.inactive and not _answers_inactive(place):
-            raise StatusError(403, "Forbidden", "logical cluster is marked inactive")
-        if place.route is RequestRoute.SERVER_VERSION:
-            return
-        if world.view is not None:
-            if not fleet(world.realm).loaded or (world.record is not None and not world.record.served):
-                raise loading(fleet(world.realm))  # what is wrong with a consumer is its own
-            return
-        if world.record is not None:
-            error = unserved(world.record)
-            if error is not None and world.record.errors and place.route is not RequestRoute.RESOURCE:
-                # kubectl would ask ten times for discovery, silently; and of an error there it shows the warning only.
-                error.retry_after = None
-                exchange.warnings.append(error.message[:_WARNING])
-            if error is not None:
-                raise error
-        elif world.scope is Scope.EVERY and not fleet(world.realm).loaded:
-            raise loading(fleet(world.realm))
-
     async def _resource(self, asking: Asking, verb: str) -> None:
         kind, place, exchange = asking.kind, asking.place, asking.exchange
         _warn_of(kind, exchange)
@@ -303,7 +264,7 @@ class KubernetesAPI:
         if verb in ("get", "list", "watch"):
             if kind.resource == "pods" and verb != "get":
                 nodeless.seek(asking)
-            await _reader(asking, verb)(asking)
+            await reader_of(asking, verb)(asking)
             if verb == "list" and not asking.world.target:
                 self.lists.count(kind.group, kind.resource)
             return
@@ -340,17 +301,6 @@ class KubernetesAPI:
                 raise NoSuchPath
 
 
-_DOCUMENTS = (RequestRoute.OPENAPI_V2, RequestRoute.OPENAPI_V3, RequestRoute.OPENAPI_DOCUMENT, RequestRoute.HEALTH)
-
-
-def _answers_inactive(place: RequestPath) -> bool:
-    """Whether a workspace that is marked inactive answers all the same: so that the mark can be taken away. Health is
-    the server's."""
-    if place.route is RequestRoute.RESOURCE:
-        return f"{place.resource}.{place.group}" == LOGICAL_CLUSTERS
-    return place.route in _DOCUMENTS
-
-
 def _held(world: RealmWorld, user: User, asked: Attributes) -> HeldRights:
     """By which somebody looks through a view: asked about again while they do."""
     assert world.view is not None
@@ -366,113 +316,6 @@ def _warn_of(kind: ServedKind, exchange: Exchange) -> None:
         exchange.warnings.append(kind.deprecation_warning)
 
 
-def _waits(exchange: Exchange, place: RequestPath) -> bool:
-    """Whether it is a watch, which may wait for hours."""
-    if place.route is not RequestRoute.RESOURCE or exchange.method != "GET":
-        return False
-    return place.watch or (bool(exchange.scope["query_string"]) and exchange.flag("watch"))
-
-
-def _at_home(path: str, place: RequestPath, home: str) -> RequestPath:
-    """A ServiceAccount that names no world means its own: programs in a Pod know the server's address alone."""
-    if not home or path.startswith(("/clusters/", "/targets/", "/services/", "/commits/")):
-        return place
-    if home.startswith(TARGET_PREFIX):
-        return place._replace(scope=Scope.TARGET, world=home.removeprefix(TARGET_PREFIX))
-    return place._replace(world=home)
-
-
 def _is_whole(world: RealmWorld) -> bool:
     """Whether it is a workspace with all of Kubernetes' kinds."""
     return world.record is not None and world.record.builtins == KUBERNETES
-
-
-def _verb(exchange: Exchange, place: RequestPath) -> str:
-    """Kubernetes' verb, or the method in lower case outside resources."""
-    method = exchange.method
-    if place.route is not RequestRoute.RESOURCE:
-        return method.lower()
-    if method in ("GET", "HEAD"):
-        if place.watch or (exchange.scope["query_string"] and exchange.flag("watch")):
-            return "watch"
-        return "get" if place.name else "list"
-    if place.watch:
-        raise method_not_allowed()
-    if method == "DELETE":
-        return "delete" if place.name else "deletecollection"
-    verb = _VERBS.get(method)
-    if verb is None:
-        raise method_not_allowed()
-    return verb
-
-
-def attributes(place: RequestPath, verb: str) -> Attributes:
-    """What the authorizer is asked. A namespace counts as being inside itself, as in Kubernetes."""
-    if place.route is not RequestRoute.RESOURCE:
-        return Attributes(verb, path=place.rest)
-    namespace = place.namespace
-    if place.resource == "namespaces" and not place.group:
-        namespace = place.name
-    return Attributes(verb, place.group, place.version, place.resource, place.subresource, namespace, place.name)
-
-
-def _renamed(world: RealmWorld, place: RequestPath) -> RequestPath:
-    """Under the name that its group has now: what is asked for is the same, and so are the rights to it."""
-    if place.group not in oldgroups.NEWER or place.route is not RequestRoute.RESOURCE or world.view is not None:
-        return place
-    # Nothing is looked for in all workspaces before it is known who asks.
-    kinds = world.kinds() if world.cluster is not None else common_builtins()
-    return place._replace(group=oldgroups.newer(place.group, kinds) or place.group)
-
-
-def kind_of(world: RealmWorld, place: RequestPath) -> ServedKind:
-    """Raises NoSuchPath for an unknown group or version, StatusError 404 for an unknown resource in a known one."""
-    if world.view is not None:
-        found = world.view.kind(place.group, place.version, place.resource)
-        if found is None and place.version not in world.kinds().groups().get(place.group, ()):
-            raise NoSuchPath
-        return _fitting(found, place, world.cluster)
-    if world.cluster is None:
-        found = world.realm.everywhere.kind(place.group, place.version, place.resource)
-        if found is None:
-            raise no_such_resource()
-        return found
-    kinds = world.realm.catalog.kinds(world.cluster)
-    found = kinds.by_resource(place.group, place.version, place.resource)
-    if found is None and (place.group, place.resource) == ("", "pods") and world.path:
-        raise nodeless.no_pods(world.path)
-    if found is None:
-        if place.version not in kinds.groups().get(place.group, ()):
-            raise NoSuchPath
-        raise no_such_resource()
-    return _fitting(found, place, world.cluster)
-
-
-def _fitting(found: ServedKind | None, place: RequestPath, cluster: str | None) -> ServedKind:
-    """A kind that a path asks for as it is: in a namespace or not."""
-    if found is None or (bool(place.namespace) and not found.namespaced):
-        raise no_such_resource()
-    if found.namespaced and not place.namespace and place.name and cluster is not None:
-        raise no_such_resource()
-    return found
-
-
-def _reader(asking: Asking, verb: str) -> Callable[[Asking], Awaitable[None]]:
-    """Raises StatusError 404 or 405."""
-    kind, subresource = asking.kind, asking.place.subresource
-    if subresource and subresource not in kind.subresources:
-        raise no_such_resource()
-    if not kind.storage or verb not in kind.verbs:
-        raise method_not_allowed()
-    if verb == "watch":
-        return watch
-    if verb == "list":
-        return reads.list_
-    if subresource == "scale":
-        return get_scale
-    if subresource not in _READ_SUBRESOURCES:
-        raise method_not_allowed()
-    return reads.get
-
-
-__all__ = ["KubernetesAPI", "writes"]

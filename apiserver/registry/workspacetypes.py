@@ -97,17 +97,23 @@ def resolve(
     if former is not None and name in ("", former.name) and where in ("", former.path):
         found = find(former.path, former.name)
         return _resolved(former, find, "") if found is not None else _unresolved(former)
-    if not name:
-        ref = _default_child(parent, find)
-        kind = find(ref.path, ref.name)
-    else:
-        ref, kind = _find(name, where, path, find)
+    ref, kind = meant(workspace, path, parent, find)
     if kind is None:
         return _unresolved(ref)
     circle = circle_of(ref, find)
     if circle:
         return ResolvedType(ref, error=in_a_circle(circle), remedy=OPEN_CIRCLE)
     return _resolved(ref, find, _misplaced(ref, kind, parent, find))
+
+
+def meant(workspace: Object | None, path: str, parent: TypeRef | None, find: FindType) -> tuple[TypeRef, Object | None]:
+    """Which type a workspace.yaml means, for a workspace that has none yet: see `resolve`. With it, None where there is
+    no such type."""
+    name, where = wanted(workspace)
+    if name:
+        return _find(name, where, path, find)
+    ref = _default_child(parent, find)
+    return ref, find(ref.path, ref.name)
 
 
 def _unresolved(ref: TypeRef) -> ResolvedType:

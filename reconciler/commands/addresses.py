@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-import psutil
-
 from apiserver.settings import listens_on_all
 
 _LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?"
@@ -29,6 +27,8 @@ def names(host: str, external_url: str, more: Iterable[str]) -> list[str]:
 
 def machine_addresses() -> list[str]:
     """Addresses at which another machine may reach this one: no loopback, none that count on one link alone."""
+    import psutil  # noqa: PLC0415 - nobody is asked for them but who listens on all, and each start would wait for it
+
     found = [
         address.address
         for addresses in psutil.net_if_addrs().values()

@@ -5,10 +5,14 @@ Called by `up`, which refuses what cannot be before anything starts, and by anno
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from reconciler.commands.settings import Reconciling
 from reconciler.forges.address import checked as checked_url
 from reconciler.forges.errors import NotSaid
-from reconciler.forges.place import StatusPlace
+
+if TYPE_CHECKING:
+    from reconciler.forges.place import StatusPlace
 
 
 def checked(settings: Reconciling) -> None:
@@ -25,4 +29,6 @@ def place_of(settings: Reconciling) -> StatusPlace:
     """Raises NotSaid."""
     if not settings.forge_repository:
         raise NotSaid("which repository of the forge is it?", "say --forge-repository owner/name")
+    from reconciler.forges.place import StatusPlace  # noqa: PLC0415 - it speaks HTTP, and few starts are told of one
+
     return StatusPlace(settings.forge or "", settings.forge_url, settings.forge_repository)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from rich import progress
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 _EVERY = 3.0
 
@@ -16,16 +19,8 @@ class ProgressBar:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._bar = progress.Progress(
-            progress.SpinnerColumn(),
-            progress.TextColumn("loading"),
-            progress.BarColumn(),
-            progress.TextColumn("{task.completed:,.0f} workspaces"),
-            progress.TimeElapsedColumn(),
-            console=console,
-            transient=True,
-        )
-        self._task: progress.TaskID | None = None
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
         self._began = self._last = time.monotonic()
 
     def __enter__(self) -> ProgressBar:
@@ -38,17 +33,35 @@ class ProgressBar:
 
     def at(self, done: int) -> None:
         if self._console.is_terminal:
-            if self._task is None:
-                self._task = self._bar.add_task("loading", total=None)
-                self._bar.start()
-            self._bar.update(self._task, completed=done)
+            self._show(done)
             return
         now = time.monotonic()
         if now - self._last >= _EVERY:
             self._last = now
             self._console.print(f"loading: {done:,} workspaces after {now - self._began:.0f} s")
 
+    def _show(self, done: int) -> None:
+        if self._bar is None or self._task is None:
+            self._bar = _bar(self._console)
+            self._task = self._bar.add_task("loading", total=None)
+            self._bar.start()
+        self._bar.update(self._task, completed=done)
+
     def finish(self) -> None:
-        if self._task is not None:
+        if self._bar is not None:
             self._bar.stop()
-            self._task = None
+        self._bar = self._task = None
+
+
+def _bar(console: Console) -> Progress:
+    from rich import progress  # noqa: PLC0415 - most starts have nothing to show, and would wait for it
+
+    return progress.Progress(
+        progress.SpinnerColumn(),
+        progress.TextColumn("loading"),
+        progress.BarColumn(),
+        progress.TextColumn("{task.completed:,.0f} workspaces"),
+        progress.TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    )

@@ -9,9 +9,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from apiserver.auth.pki import SHARD_ADMIN
-from apiserver.auth.pushing import URL
 from apiserver.auth.user import MASTERS, User
 from apiserver.endpoints.githooks import install_hooks
+from apiserver.model.hostedrepository import URL
 from reconciler.commands.failure import Failure
 from reconciler.layout.fleet import STATUS_BRANCH, status_branch
 from reconciler.repository import origin

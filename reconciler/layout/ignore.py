@@ -7,9 +7,10 @@ anything about a path decides. As in git, nothing below an ignored directory can
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import pathspec
+if TYPE_CHECKING:
+    import pathspec
 
 FILE = ".treeplaneignore"
 _KEPT, _SHORT = 64, 1024
@@ -34,6 +35,8 @@ def rules(directory: str, blob_id: str, data: bytes) -> Rules:
 
 
 def _read(data: bytes) -> pathspec.GitIgnoreSpec:
+    import pathspec  # noqa: PLC0415 - most fleets have no such file, and each start of theirs would wait for it
+
     return pathspec.GitIgnoreSpec.from_lines(data.decode("utf-8", "replace").splitlines(), backend="re2")
 
 

@@ -8,7 +8,7 @@ is remembered of them, is the source's own.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from reconciler.layout.draft import Draft
@@ -61,16 +61,17 @@ class ManifestSource(Protocol):
     def pieces(self, besides: Container[str] = ()) -> Iterator[Piece]:
         """All but those with names in `besides`."""
 
-    def changes(self, old: ManifestSource) -> Iterator[PieceChange]:
+    def changes(self, old: ManifestSource, about: Collection[bytes] = ()) -> Iterator[PieceChange]:
         """What differs from another tree's source of the same workspace, at the cost of the difference. Applied to the
-        pieces of `old` it gives those of this one."""
+        pieces of `old` it gives those of this one. `about`: at least what has one of these texts in it, as `mentioning`
+        has it, before or now; the rest need not be read."""
 
     def line(self, manifest: Manifest, field: str = "") -> int:
         """The line of a field like `spec.replicas`, or of the manifest where it cannot be told; 0 where it has none."""
 
-    def mentioning(self, text: bytes) -> Iterator[Manifest]:
-        """At least the manifests that have the text (see manifest.may_say) in them, however it is written; the others
-        need not be read. What cannot be read is left out."""
+    def mentioning(self, *texts: bytes) -> Iterator[Manifest]:
+        """At least the manifests that have one of the texts (see manifest.may_say) in them, however it is written; the
+        others need not be read. What cannot be read is left out."""
 
     def editor(self, draft: Draft) -> Editor:
         """For a draft that begins with this source's tree. Raises ReadOnly."""

@@ -95,11 +95,12 @@ class Coming(Enum):
 class Case(NamedTuple):
     """`directory` None: a workspace that ships with Treeplane and has no directory. `record`: as it is served now, None
     if it is new. `problems`: what is wrong already (found by layout). `recorded`: of one that is brought back. `asked`:
-    what is asked for through the API of its objects. `trespasses`: what was touched of it without a right. `stays`: the
-    commit has it no more, and it stays until that is allowed. `content`: where its own content is read, None where it
-    has no directory; `pinned`, `sourced`: what the pin or the source comes to that its workspace.yaml says. `keys`:
-    what opens its encrypted files. `behind`: of one that a recovery could not bring back until
-    now, the commit that has it otherwise than it was served."""
+    what is asked for through the API of its objects. `trespasses`: what was done to it without a right. `vouched`: of
+    one that was not served so far, the type that whoever made it was asked about, "" where that does not matter.
+    `stays`: the commit has it no more, and it stays until that is allowed. `content`: where its own content is read,
+    None where it has no directory; `pinned`, `sourced`: what the pin or the source comes to that its workspace.yaml
+    says. `keys`: what opens its encrypted files. `behind`: of one that a recovery could not bring back until now, the
+    commit that has it otherwise than it was served."""
 
     path: str
     coming: Coming
@@ -113,6 +114,7 @@ class Case(NamedTuple):
     keys: WorkspaceKeys = SHOWN
     asked: Asked = NOTHING
     trespasses: Trespasses = Trespasses()
+    vouched: str = ""
     stays: bool = False
     content: Content | None = None
     pinned: Pinned = UNPINNED

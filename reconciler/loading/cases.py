@@ -5,7 +5,7 @@ Called by steps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.registry.tree import WorkspaceRecord, summary
@@ -23,13 +23,14 @@ from reconciler.plan.trespasses import Trespass, Trespasses
 
 class Cases:
     """Of one step. `places`: directories that are known already, by path; `at`: one that is being looked at.
-    `trespasses`: what its commit touches without a right, by workspace."""
+    `trespasses`: what its commit does without a right, by workspace; `vouched`: see Case, as its commit has it."""
 
     def __init__(self, site: Site, target: StepTarget, world: World, kept: KeptWorkspaces, served: ServedTrees) -> None:
         self._site, self._target, self._world, self._kept = site, target, world, kept
         self._elsewhere = Elsewhere(site, world, served)
         self.places = Whereabouts()
-        self.trespasses: dict[str, Trespass] = {}
+        self.trespasses: dict[str, list[Trespass]] = {}
+        self.vouched: Callable[[str], str] = lambda _: ""
         self.at: WorkspaceDir | None = None
 
     def known(self, path: str) -> list[str] | None:
@@ -95,17 +96,28 @@ class Cases:
             keys=target.keys(path),
             asked=target.asked,
             trespasses=self.trespassed(path) if recorded is None else _recorded_of(recorded),
+            vouched=self._vouched(path, record) if recorded is None else recorded.summary.vouched,
             stays=kept is not None,
             behind=behind,
         )
         return self._elsewhere.applied(case)
 
     def trespassed(self, path: str) -> Trespasses:
-        """What was touched of a workspace without a right, by this commit or before, as far as nobody allows it."""
+        """What was done to a workspace without a right, by this commit or before, as far as nobody allows it."""
         record = self._world.record(path)
         known = summary(self._site.store, path) if record is not None and (record.errors or record.elsewhere) else {}
         allowed = self._target.admission.allows.get(path, frozenset())
-        return Trespasses.in_summary(known).also(self.trespasses.get(path)).without(allowed)
+        return Trespasses.in_summary(known).also(self.trespasses.get(path, ())).without(allowed)
+
+    def barred(self, path: str) -> Trespasses:
+        """The same without what its objects would take: whether it may go, or move."""
+        return self.trespassed(path).of_files
+
+    def _vouched(self, path: str, record: WorkspaceRecord | None) -> str:
+        if record is not None and record.served:
+            return ""
+        known = summary(self._site.store, path) if record is not None else {}
+        return self.vouched(path) or str(known.get("vouched") or "")
 
     def _recorded(
         self, path: str, directory: WorkspaceDir | None

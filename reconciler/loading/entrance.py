@@ -9,18 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
-from apiserver.model.commits import CommitRef
+from apiserver.model.commits import CommitRef, own
 from apiserver.registry import tree
-from apiserver.registry.tree import FleetRecord
+from apiserver.registry.tree import FleetRecord, WorkspaceRecord
 from apiserver.storage.protocol import Store
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.fleet import UNSIGNED, FleetConfig
 from reconciler.loading.admission import FREE, Admission
 from reconciler.loading.gate import Gate
 from reconciler.loading.heads import BranchSettings, Route, route
-from reconciler.loading.owners import NotThere
+from reconciler.loading.owners import NotThere, PushRights
+from reconciler.loading.sources import Sources
+from reconciler.loading.sourcevoucher import voucher
+from reconciler.loading.trees import Trees
 from reconciler.loading.verification import ComingCommit, remembered
+from reconciler.loading.vouching import Voucher
 from reconciler.loading.whole import Whole
 from reconciler.repository.objects import Repository
 
@@ -28,10 +33,11 @@ from reconciler.repository.objects import Repository
 class Entrance:
     """Of one loader. `gate`: None where every commit may touch all."""
 
-    def __init__(self, store: Store, repo: Repository, whole: Whole, branch: BranchSettings) -> None:
-        self._store, self._repo, self._whole, self._branch = store, repo, whole, branch
+    def __init__(self, store: Store, whole: Whole, branch: BranchSettings, sources: Sources, trees: Trees) -> None:
+        self._store, self._repo, self._whole, self._branch = store, trees.repositories.own, whole, branch
         vouching = branch.vouching
-        self.gate = Gate(repo, vouching, branch.name, branch.command) if vouching is not None else None
+        gate = partial(Gate, self._repo, branch=branch.name, command=branch.command, sources=sources, trees=trees)
+        self.gate = gate(vouching=vouching) if vouching is not None else None
 
     def route(self, fleet: FleetRecord, head: CommitRef) -> Route:
         """How the head is reached, or why nothing of it is taken. What it leaves behind is kept first."""
@@ -63,7 +69,7 @@ class Entrance:
             return FREE
         coming = self._coming(fleet, commit, tuple(then), tuple(skipped))
         if self._branch.takes(then[-1] if then else commit):
-            return self.gate.taken(self._store, coming)
+            return self.gate.taken(self._store, coming, fleet.claims)
         known = fleet.admitted.get(str(commit))
         return Admission.from_json(known) if known is not None else self.gate.admit(self._store, coming, fleet.claims)
 
@@ -85,6 +91,21 @@ class Entrance:
         if self.gate is None or self._served(fleet).verification == UNSIGNED:
             return ""
         return self.gate.verification.unsigned(repo, commit, fleet.commit)
+
+    def source_rights(self, fleet: FleetRecord, record: WorkspaceRecord) -> PushRights | None:
+        """Of who stands for what comes from a workspace's source; None where nobody is asked."""
+        gate = self.gate
+        if gate is None or not self._served(fleet).owners:
+            return None
+
+        def known(commit: CommitRef) -> Voucher:
+            if not self._repo.has(commit.id):
+                return Voucher(why=f"{commit:.10}, which says its spec.source, is not here")
+            parents = self._repo.commit(commit.id).parents
+            push = gate.vouching.pushes(own(parents[0]), [commit]).get(commit) if parents else None
+            return gate.vouching.voucher(self._repo, commit, gate.verification.tree(fleet.commit), push)
+
+        return PushRights(self._store, voucher(self._store, record, known))
 
     def knows_nobody(self) -> str:
         """See Gate."""

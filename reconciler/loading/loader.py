@@ -144,7 +144,7 @@ class Loader:
         self.remotes: Remotes | None = None
         self._catalog = Catalog(store)
         self._whole = Whole(store, repositories.own, self._trees)
-        self.entrance = Entrance(store, repositories.own, self._whole, branch)
+        self.entrance = Entrance(store, self._whole, branch, self.sources, self._trees)
         judges = Judges(lambda path: self._judge_again(RENEWAL, (path,)), partial(self._judge_again, SHIPPING))
         self._renewal = Renewal(store, judges)
 
@@ -417,6 +417,7 @@ class Loader:
         commit: CommitRef,
         intents: Mapping[Key, Intent] | None,
         earlier: Callable[[str], Earlier],
+        admission: Admission = FREE,
     ) -> Overtaker:
         """See overtaking.Makes."""
         asked = (
@@ -427,7 +428,7 @@ class Loader:
         way, limits = (COMMIT if intents is None else PROPOSAL), self._whole.limits(fleet)
         taken = [*dict.fromkeys((*fleet.arriving, commit))]
         beyond = frozenset(taken[taken.index(commit) :])
-        target = self._target(fleet, commit, limits=limits, asked=asked, ahead=beyond)
+        target = self._target(fleet, commit, limits=limits, asked=asked, ahead=beyond, admission=admission)
         return Overtaker(self._site(fleet), target, way, earlier)
 
     def _is_lost(self, status: CommitRef) -> bool:
@@ -446,10 +447,12 @@ class Loader:
         )  # fmt: skip
 
     def _remotes(self, fleet: FleetRecord) -> Remotes | None:
-        """With who may sign, as it is served."""
+        """With who may sign, and who may take what, as it is served."""
         if self.remotes is None:
             return None
-        return replace(self.remotes, unsigned=partial(self.entrance.unsigned, fleet))
+        entrance = self.entrance
+        rights, unsigned = partial(entrance.source_rights, fleet), partial(entrance.unsigned, fleet)
+        return replace(self.remotes, rights=rights, unsigned=unsigned)
 
     def _target(
         self,

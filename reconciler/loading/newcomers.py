@@ -53,9 +53,8 @@ class Newcomers:
         parent = self._world.record(above) if above is not None else None
         if place is None or parent is None or system.manifests(case.path):
             return None
-        if case.problems or case.trespasses or case.secrets or case.asked or parent.mounts:
-            return None
-        if case.pinned.there or case.sourced.there:
+        elsewhere = case.pinned.there or case.sourced.there
+        if elsewhere or case.problems or case.trespasses or case.secrets or case.asked or parent.mounts:
             return None
         said = self._site.sources.workspace(case.tree, place)
         if said is None or said.problems or self._site.sources.stated_uid(case.tree, place):
@@ -65,6 +64,8 @@ class Newcomers:
             return None
         has = RememberedType(case.recorded).former(manifest.value, None) if case.recorded is not None else None
         kind = self._world.type_of(manifest.value, case.path, has)
+        if case.vouched not in ("", str(kind.ref)):
+            return None
         if kind.error or kind.bindings or kind.builtins == KUBERNETES or has not in (None, kind.ref):
             return None
         site, origin = self._site, case.origin

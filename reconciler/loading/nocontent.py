@@ -7,7 +7,7 @@ is here means for nobody that something went.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator
 from typing import NoReturn
 
 from reconciler.layout.draft import Draft
@@ -34,13 +34,13 @@ class NoContent:
     def pieces(self, besides: Container[str] = ()) -> Iterator[Piece]:  # noqa: ARG002
         return iter(())
 
-    def changes(self, old: ManifestSource) -> Iterator[PieceChange]:
+    def changes(self, old: ManifestSource, about: Collection[bytes] = ()) -> Iterator[PieceChange]:  # noqa: ARG002
         return all_changes(self, old)
 
     def line(self, manifest: Manifest, field: str = "") -> int:  # noqa: ARG002
         return manifest.line
 
-    def mentioning(self, text: bytes) -> Iterator[Manifest]:  # noqa: ARG002
+    def mentioning(self, *texts: bytes) -> Iterator[Manifest]:  # noqa: ARG002
         return iter(())
 
     def editor(self, draft: Draft) -> NoReturn:  # noqa: ARG002

@@ -36,13 +36,16 @@ _MOST = 1000
 
 class Makes(NamedTuple):
     """What loader lends. `step` makes one for a fleet and a commit that was made of intents, or of None: it asks who is
-    given first to take a workspace past the commits before. `comes_in`: what is noted of who stands for a commit, None
-    where that has to be settled when it is its turn; it asks the same of the workspaces whose RBAC counts."""
+    given first to take a workspace past the commits before, and goes by what is given
+    last. `comes_in`: what is noted of who stands for a commit, None where that has to be settled when it is its turn;
+    it asks the same of the workspaces whose RBAC counts."""
 
     repo: Repository
     trees: Trees
     whole: Whole
-    step: Callable[[FleetRecord, CommitRef, Mapping[Key, Intent] | None, Callable[[str], Earlier]], Overtaker]
+    step: Callable[
+        [FleetRecord, CommitRef, Mapping[Key, Intent] | None, Callable[[str], Earlier], Admission], Overtaker
+    ]
     comes_in: Callable[[FleetRecord, CommitRef, Callable[[str], bool]], Admission | None]
 
 
@@ -118,7 +121,7 @@ class Overtaking:
     def _take(self, commit: CommitRef) -> bool:
         # Asked first, since it takes workspaces past the commits before: the step has to find them there.
         admission = self._makes.comes_in(self.fleet, commit, self._is_there)
-        step = self._step(commit, None) if admission is not None else None
+        step = self._step(commit, None, admission) if admission is not None else None
         if step is None or admission is None:
             return False
         self._arrive(commit, admission)
@@ -127,7 +130,9 @@ class Overtaking:
         log.info("commit %s goes before the rest of %s: %s", f"{commit:.10}", f"{self._under_way:.10}", found)
         return True
 
-    def _step(self, commit: CommitRef, intents: Mapping[Key, Intent] | None) -> Overtaker | None:
+    def _step(
+        self, commit: CommitRef, intents: Mapping[Key, Intent] | None, admission: Admission = FREE
+    ) -> Overtaker | None:
         """None for a commit that has to wait for its turn."""
         trees, whole = self._makes.trees, self._makes.whole
         if self.stored.lost or not self._claims_stay(self._under_way) or self._concerns_the_fleet(commit):
@@ -135,7 +140,7 @@ class Overtaking:
         if whole.next_config(self.fleet, commit)[0] is None:
             return None
         self._first.settle()
-        step = self._makes.step(self.fleet, commit, intents, self._earlier)
+        step = self._makes.step(self.fleet, commit, intents, self._earlier, admission)
         try:
             overtakes = step.overtakes(trees.at(self.fleet.commit), _MOST) and self._claims_stay(commit)
             return step if overtakes else None

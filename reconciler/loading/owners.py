@@ -10,16 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from apiserver.auth.pushing import URL, VERB, may_push
+from apiserver.auth.pushing import may_push, may_take
 from apiserver.auth.user import User
 from apiserver.model import paths
 from apiserver.model.commits import CommitRef
+from apiserver.model.hostedrepository import URL, VERB
 from apiserver.model.paths import ROOT
 from apiserver.registry import tree
+from apiserver.registry.reliance import Named
+from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import View
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.reach import OwnedPlace, TouchedPlace
 from reconciler.loading.admission import FREE, Admission, Barred
+from reconciler.loading.reliances import Reliance, Reliances
 from reconciler.loading.vouching import Voucher
 from reconciler.plan import deletions
 from reconciler.plan.trespasses import Trespass, Trespasses
@@ -73,10 +77,23 @@ class PushRights:
             above = paths.parent(above)
         return False
 
-    def _may_push(self, path: str, user: User) -> bool:
+    def may_take(self, named: Named) -> bool:
+        """Whether he may have another workspace rely on something. Whoever may push where it is offered gives himself
+        any right there."""
+        path = tree.path_named(self.view, named.path) or named.path
+        if self.voucher.is_free or self.at_or_above(path):
+            return True
+        user = self.voucher.user
+        return user is not None and self.record(path) is not None and may_take(self.view, named, user)
+
+    def record(self, path: str) -> WorkspaceRecord | None:
+        """As the workspace is served."""
         if not self.is_there(path):
             raise NotThere(path)
-        record = tree.workspace_at(self.view, path)
+        return tree.workspace_at(self.view, path)
+
+    def _may_push(self, path: str, user: User) -> bool:
+        record = self.record(path)
         return record is not None and record.served and may_push(self.view, record.cluster, user)
 
 
@@ -131,6 +148,47 @@ def losses_allowed(rights: PushRights, repo: Repository, commit: CommitRef, befo
     return Admission(barred=tuple(barred))
 
 
+def relied(rights: PushRights, commit: CommitRef, found: Reliances) -> Admission:
+    """What is to be made of a commit that has workspaces take something of others (reliances). What he may have taken
+    is barred no more, where it was when somebody else said it."""
+    barred, allows = dict[tuple[str, str], Barred](), dict[str, frozenset[str]]()
+    for each in found.found:
+        if rights.may_take(each.relying.named):
+            known = Trespasses.in_summary(found.summary(each.path))
+            names = frozenset(trespass.name for trespass in known if trespass.takes == each.relying)
+            if names:
+                allows[each.path] = allows.get(each.path, frozenset()) | names
+        elif each.asks:
+            trespass = _taken(rights.voucher, commit, each)
+            barred[each.path, trespass.name] = Barred(each.path, "", trespass)
+    types = {path: str(ref) for path, ref in found.types.items()}
+    usual = {path for path, ref in types.items() if ref == tree.USUAL_TYPE and found.appears(path)}
+    types = {path: ref for path, ref in types.items() if path not in usual}
+    return Admission(barred=tuple(barred.values()), allows=allows, types=types, usual=bool(usual))
+
+
+def _taken(voucher: Voucher, commit: CommitRef, each: Reliance) -> Trespass:
+    named = each.relying.named
+    return Trespass(
+        commit=str(commit),
+        file=each.file,
+        message=f"{each.what}, in {commit:.10}, {voucher}: {named.missing}",
+        hint=f"take it back, or have somebody who may push it, or a commit that says `{ALLOW}: {commit}`",
+        asks=named.path,
+        takes=each.relying,
+    )
+
+
+def relying(view: View) -> frozenset[str]:
+    """The workspaces that are held for what they are to take, or may be for their type. Costs what is held."""
+    summaries = ((path, tree.summary(view, path)) for path in tree.held(view))
+    return frozenset(
+        path
+        for path, said in summaries
+        if said.get("vouched") or any(each.takes for each in Trespasses.in_summary(said))
+    )
+
+
 def _missing(who: str, path: str) -> str:
     where = path if path == ROOT else f"{path} or a workspace above"
     return f"nobody gave {who} the verb `{VERB}` on {URL} in {where}"
@@ -143,9 +201,15 @@ def allowed(repo: Repository, commit: CommitRef) -> set[str]:
 
 
 def allowances(rights: PushRights, said: set[str]) -> Iterator[tuple[str, frozenset[str]]]:
-    """Which workspaces that are held may go on, since somebody with a right there says so. Costs what is held."""
+    """Which workspaces that are held may go on, since somebody with the right that was lacking says so, and what
+    is allowed there. Costs what is held."""
     for path in tree.held(rights.view):
         found = Trespasses.in_summary(tree.summary(rights.view, path))
-        free = frozenset(each.commit for each in found if each.commit in said and rights.at_or_above(each.asks))
+        free = frozenset(each.name for each in found if each.commit in said and _may_allow(rights, each))
         if free:
             yield path, free
+
+
+def _may_allow(rights: PushRights, trespass: Trespass) -> bool:
+    """What one may do oneself."""
+    return rights.may_take(trespass.takes.named) if trespass.takes else rights.at_or_above(trespass.asks)

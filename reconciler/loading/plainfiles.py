@@ -6,7 +6,7 @@ text is edited layout/edit's.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator
 from typing import Any
 
 from reconciler.layout import edit
@@ -34,11 +34,14 @@ class PlainFiles:
             if path not in besides:
                 yield self._piece(path, entry)
 
-    def changes(self, old: ManifestSource) -> Iterator[PieceChange]:
+    def changes(self, old: ManifestSource, about: Collection[bytes] = ()) -> Iterator[PieceChange]:
         if not isinstance(old, PlainFiles):
             yield from all_changes(self, old)
             return
         for change in changes(self._tree, self._directory, old._tree, old._directory):
+            sides = (self, change.new), (old, change.old)
+            if about and not any(source._mentions(change.path, entry, about) for source, entry in sides):
+                continue
             before = old._piece(change.path, change.old) if change.old is not None else None
             now = self._piece(change.path, change.new) if change.new is not None else None
             yield PieceChange(change.path, before, now)
@@ -52,15 +55,19 @@ class PlainFiles:
         except (BadFile, KeyError, ValueError):
             return manifest.line
 
-    def mentioning(self, text: bytes) -> Iterator[Manifest]:
+    def mentioning(self, *texts: bytes) -> Iterator[Manifest]:
         for path, entry in self._tree.files(self._directory):
-            if problem(path, entry) is None:
-                data = self._tree.repo.blob(entry.id)
-                if may_say(data, text):
-                    yield from read(data, path).objects
+            if self._mentions(path, entry, texts):
+                yield from read(self._tree.repo.blob(entry.id), path).objects
 
     def editor(self, draft: Draft) -> FileEditor:
         return FileEditor(draft)
+
+    def _mentions(self, path: str, entry: TreeEntry | None, texts: Collection[bytes]) -> bool:
+        if entry is None or problem(path, entry) is not None:
+            return False
+        data = self._tree.repo.blob(entry.id)
+        return any(may_say(data, text) for text in texts)
 
     def _piece(self, path: str, entry: TreeEntry) -> Piece:
         refused = problem(path, entry)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from apiserver.model.commits import CommitRef
+from apiserver.registry.tree import WorkspaceRecord
+from reconciler.loading.owners import PushRights
 from reconciler.repository.objects import Repository
 
 
@@ -16,14 +18,20 @@ def _signed(_: Repository, __: CommitRef) -> str:
     return ""
 
 
+def _anybody(_: WorkspaceRecord) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Remotes:
     """`head`: by a source's name and the branch, its head when it was looked at last, whole and here; "" where it never
     was. `fleet`: where the fleet's own repository is. `patient`: what is not here yet is no reason to hold a workspace,
-    since nobody is served from what comes of it. `unsigned`: why a commit of a source is not taken where commits
+    since nobody is served from what comes of it. `rights`: of who stands for what a workspace's source takes of other
+    workspaces, None where nobody is asked. `unsigned`: why a commit of a source is not taken where commits
     have to be signed, "" where it is."""
 
     head: Callable[[str, str], str]
     fleet: tuple[str, ...] = ()
     patient: bool = False
+    rights: Callable[[WorkspaceRecord], PushRights | None] = _anybody
     unsigned: Callable[[Repository, CommitRef], str] = _signed

@@ -56,11 +56,13 @@ Judged = dict[str, tuple[SourceRef, str]]
 
 
 def told_of(store: View, judged: Judged) -> None:
-    """Forgets of whom it is known that are held for their source itself: who may sign what is there, say, the fleet
-    says, which is at another commit by now."""
+    """Forgets of whom it is known that are held for their source itself, or for what it takes of others: who may sign
+    what is there, and take what, the fleet says, which is at another commit by now."""
     for path in [*judged]:
         record = tree.workspace_at(store, path)
-        if record is not None and any(_OF_SOURCE in error for error in record.errors):
+        if record is None or not record.errors:
+            continue
+        if tree.summary(store, path).get("trespasses") or any(_OF_SOURCE in error for error in record.errors):
             del judged[path]
 
 

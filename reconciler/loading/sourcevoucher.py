@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import orjson
 
-from apiserver.auth.user import User
+from apiserver.auth.user import AUTHENTICATED, User
 from apiserver.model import marks, paths
 from apiserver.model.commits import CommitRef
 from apiserver.model.keys import Key
@@ -21,7 +21,7 @@ from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import View
 from reconciler.loading.vouching import Voucher
-from reconciler.plan.pushedby import PUSH, PushedBy
+from reconciler.plan.pushedby import PUSH, SERVER, SEVERAL, PushedBy
 
 FindVoucher = Callable[[CommitRef], Voucher]
 """Who stands for a commit of the fleet."""
@@ -42,4 +42,8 @@ def voucher(view: View, record: WorkspaceRecord, known: FindVoucher) -> Voucher:
     origin = origin_in(annotations)
     if origin is None or not origin.commit:
         return Voucher(why="it is not known which commit says its spec.source")
-    return known(origin.commit)
+    stands = known(origin.commit)
+    # What the server wrote for somebody he was asked about; what comes from there later he was not.
+    if stands.said.how == SERVER:
+        return Voucher(PushedBy(stands.said.user, PUSH), User(stands.said.user, (AUTHENTICATED,)))
+    return Voucher(why="several wrote the commit that says its spec.source") if stands.said.how == SEVERAL else stands

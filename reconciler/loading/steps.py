@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import Enum
+from functools import partial
 from itertools import chain
 from types import MethodType
 from typing import ParamSpec, TypeVar
@@ -114,7 +115,7 @@ class Stepper:
         self._kept = KeptWorkspaces(site.store, site.trees, self._served, self._world, target.kept)
         self._cases = Cases(site, target, self._world, self._kept, self._served)
         movable = Movable(site.store, self._world, site.sources, self._served, self._leavers)
-        self._moves = WorkspaceMoves(site, self._world, movable, target.kept, self._cases.trespassed)
+        self._moves = WorkspaceMoves(site, self._world, movable, target.kept, self._cases.barred)
         self._guard = self._new_guard()
         adopts = target.recorded is None and target.limits is None
         self._judge = Judge(site, way, self._world, self._served, self._guard, {} if adopts else None)
@@ -165,6 +166,7 @@ class Stepper:
             found |= touched(self._target.tree, each, self._cases.known)
         self._cases.places = found.places
         self._cases.trespasses = self._target.admission.among(found, self._stands)
+        self._cases.vouched = partial(self._target.admission.vouched, touched=found)
         self._served.note(before, found.left)
         self._find_moves(found)
         made = {path for path in found.removed if self._leavers.is_stored(path)}
@@ -292,7 +294,7 @@ class Stepper:
             return list(removed)
         cases, allows = self._cases, bool(self._target.admission.allows)
         removals = Removals(
-            self._guard, self._world.record, limits.workspaces, self._moves.why, cases.trespassed, allows=allows
+            self._guard, self._world.record, limits.workspaces, self._moves.why, cases.barred, allows=allows
         )
         # What leaves is allowed to: that a commit brought its directory back for a while changes nothing.
         leaving = self._leavers.paths

@@ -12,7 +12,9 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     claims: {workspaces/root/a/b: root:a:b}   the same: directories below its own, or that this is in, that had lost
                              their workspace.yaml in the commit it is served at, and were workspaces still
     errors: [...]            only while held back
-    trespasses: [...]        the same: what was touched of it without a right (plan/trespasses)
+    trespasses: [...]        the same: what was done to it without a right (plan/trespasses)
+    vouched: root:a:team     the same, of one that never was served: its type, where workspace.yaml does not name that
+                             in full and whoever pushed that was asked about
     at: 3c9d…                on the status branch alone, and only of one that is past the commit that is named there:
                              where it is
     bindings:                bindings that are bound to something else than their export offers by now; all of them
@@ -60,7 +62,8 @@ class Summary:
     held: CommitRef = NONE
     before: CommitRef = NONE
     claims: dict[str, str] = field(default_factory=dict)
-    trespasses: list[dict[str, str]] = field(default_factory=list)
+    trespasses: list[dict[str, Any]] = field(default_factory=list)
+    vouched: str = ""
     errors: list[str] = field(default_factory=list)
     at: CommitRef = NONE
     bindings: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -96,6 +99,8 @@ class Summary:
             out["errors"] = self.errors
         if self.trespasses:
             out["trespasses"] = self.trespasses
+        if self.vouched:
+            out["vouched"] = self.vouched
         if self.at != NONE:
             out["at"] = str(self.at)
         said = {
@@ -131,6 +136,7 @@ class Summary:
             claims=dict(found.get("claims") or {}),
             errors=list(found.get("errors") or ()),
             trespasses=list(found.get("trespasses") or ()),
+            vouched=found.get("vouched", ""),
             at=commits.parse(found.get("at", "")),
             bindings=dict(found.get("bindings") or {}),
             waiting=list(found.get("waiting") or ()),

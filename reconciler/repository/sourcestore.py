@@ -11,7 +11,7 @@ import threading
 from collections import OrderedDict
 from pathlib import Path
 
-from reconciler.repository import library
+from reconciler.repository import library, locks
 from reconciler.repository.objects import Repository
 from reconciler.repository.sourcerefs import SOURCE_NAME
 
@@ -81,11 +81,16 @@ class SourceStore:
         shutil.rmtree(going)
 
     def clear(self) -> None:
-        """Removes what a process that was killed left half made or half removed. Only for who alone writes."""
-        if self.directory.is_dir():
-            for path in self.directory.iterdir():
-                if SOURCE_NAME.fullmatch(path.name) is None:
-                    shutil.rmtree(path, ignore_errors=True)
+        """Removes what a process that was killed left: locks, and what was half made, fetched or removed. Only for who
+        alone writes."""
+        names = self.names()
+        for path in self.directory.iterdir() if self.directory.is_dir() else ():
+            if path.name not in names:
+                shutil.rmtree(path, ignore_errors=True)
+        for git_dir in map(self.directory.joinpath, names):
+            locks.clear(git_dir)
+            for left in (git_dir / "objects").glob("tmp_objdir-*"):
+                shutil.rmtree(left, ignore_errors=True)
 
     def let_go(self) -> None:
         """Closes what was repacked since it was opened (see Repository.let_go). Raises RepositoryUnreadable."""

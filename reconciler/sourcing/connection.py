@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import math
 import socket
 import ssl
 import threading
 import time
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from apiserver.registry.outbound import EVERYWHERE, Outbound, Timed, trusting
 from reconciler.sourcing.faults import TRANSPORT, SourceFault, VisitGivenUp, of_status, of_transport
 from reconciler.sourcing.followed import FollowedSource
 from reconciler.sourcing.settings import SourceBounds
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 _PUBLIC, _ANYWHERE = Outbound(), Outbound(EVERYWHERE)
 _CONTEXTS = 64
@@ -32,6 +36,18 @@ class SourceRequest(NamedTuple):
     path: str
     accept: str
     body: bytes | None = None
+
+
+class Metered(Timed):
+    """`allowance`: up to which time.thread_time() of the thread that reads. Answers that come in a million pieces are
+    no longer than others, but take this process's time from everybody."""
+
+    allowance: float = math.inf
+
+    def recv_into(self, buffer: WriteableBuffer, nbytes: int | None = None, flags: int = 0) -> int:
+        if time.thread_time() > self.allowance:
+            raise TimeoutError("more CPU than a visit may take")
+        return super().recv_into(buffer, nbytes, flags)
 
 
 class VisitTime:
@@ -77,13 +93,15 @@ class _Http(http.client.HTTPConnection):
         super().__init__(source.address.host, source.address.port)
         self._outbound = _ANYWHERE if source.trusted else _PUBLIC
         self._context, self._visit, self._bounds = context, visit, bounds
+        self._allowance = time.thread_time() + bounds.cpu
         self.used = False
 
     def connect(self) -> None:
         until = min(self._visit.until, time.monotonic() + self._bounds.connect)
         self._visit.check()
         made = self._outbound.secured(self._context, self.host, self.port, until)
-        made.quiet = self._bounds.quiet
+        assert isinstance(made, Metered)
+        made.quiet, made.allowance = self._bounds.quiet, self._allowance
         self.sock, self.used = made, False
         self._visit.uses(made)
 
@@ -193,4 +211,6 @@ class SourceAnswer:
 @lru_cache(_CONTEXTS)
 def _context(ca: bytes) -> ssl.SSLContext:
     """Reading the certificates of a system takes longer than a look."""
-    return trusting(ca)
+    found = trusting(ca)
+    found.sslsocket_class = Metered
+    return found

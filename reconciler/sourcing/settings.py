@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 class SourceBounds:
     """What one source may have, and one visit take. `disk`: bytes of its repository here, with what comes. `objects`:
     of one pack. `look`: seconds within which a remote says where its branch stands. `visit`: seconds of a look with
-    what it fetches. `connect`: until a connection is secured. `quiet`: for which an answer may be silent. `memory`:
-    bytes of addresses that git gets for checking what came; `largest`: bytes of one object, unpacked.
+    what it fetches. `connect`: until a connection is secured. `quiet`: for which an answer may be silent. `cpu`:
+    seconds of CPU that it takes here to read a remote's answers. `memory`: bytes of addresses that git gets for
+    checking what came; `largest`: bytes of one object, unpacked.
     """
 
     disk: int = 512 * 1024 * 1024
@@ -19,6 +20,7 @@ class SourceBounds:
     visit: float = 120.0
     connect: float = 5.0
     quiet: float = 30.0
+    cpu: float = 20.0
     memory: int = 2 * 1024 * 1024 * 1024
     largest: int = 128 * 1024 * 1024
 

@@ -7,6 +7,7 @@ what is judged is a stranger's. What is refused leaves nothing behind.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -20,6 +21,8 @@ from reconciler.sourcing.connection import VisitTime
 from reconciler.sourcing.faults import SourceFault, damaged
 from reconciler.sourcing.settings import SourceBounds
 
+log = logging.getLogger(__name__)
+
 ALONE: Mapping[str, str] = MappingProxyType(
     {
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -31,6 +34,7 @@ ALONE: Mapping[str, str] = MappingProxyType(
     }
 )
 """Environment in which git knows nothing of this machine and reaches nothing beyond it."""
+_TOLD = 300
 _SETTINGS = {"pack.threads": "1", "core.hooksPath": "/dev/null", "gc.auto": "0", "maintenance.auto": "false"}
 
 
@@ -56,6 +60,7 @@ class Taking:
             variables = aside.variables(())
             answer = self._git("index-pack", "--stdin", "--fix-thin", "--strict", given=pack, variables=variables)
             if answer.code != 0:
+                log.info("git does not take what came for %s: %s", self._repository.path, ascii(answer.error[-_TOLD:]))
                 raise damaged("a pack that git does not take whole")
             if not self._walked(head, variables):
                 raise damaged("a pack that lacks objects of what it is for")

@@ -1,9 +1,9 @@
 """What git's servers are asked over HTTP: where a branch stands, and the pack of what is new.
 
 Called by visit.py. This is git's protocol in its version 2, and in the first one for servers that know no other, as
-far as it takes for one branch. It is spoken here rather than by git's program, which would look names up and connect by
-itself, want credentials in its environment or in files, and take seventeen times the CPU for a look. What comes is not
-believed: see taking.py.
+far as it takes for one branch. It is spoken here rather than by git's program, which would look names up and connect
+by itself, want credentials in its environment or in files, and take some sixteen times the CPU for a look. What comes
+is not believed: see taking.py.
 """
 
 from __future__ import annotations

@@ -9,15 +9,17 @@ from __future__ import annotations
 import logging
 import tempfile
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from reconciler.repository import packing
 from reconciler.repository.command import Patience
+from reconciler.repository.errors import RepositoryError
+from reconciler.repository.objects import Repository
 from reconciler.repository.sourcestore import SourceStore
 from reconciler.sourcing.connection import SourceConnection, VisitTime
-from reconciler.sourcing.faults import SourceFault
+from reconciler.sourcing.faults import SourceFault, VisitGivenUp
 from reconciler.sourcing.followed import FollowedSource
 from reconciler.sourcing.kept import SourceRefs
 from reconciler.sourcing.settings import FollowSettings
@@ -68,12 +70,26 @@ class Visit:
                 if not taking.is_whole(head):
                     self._brought(remote, refs, taking, head)
                 left = frozenset(refs.move(branch, head))
-                if packing.load(repository.git_dir).packs > settings.packs:
-                    packing.pack(repository.git_dir)
-                    repository.let_go()
-            lost = self._missing(refs)
-            refused = frozenset(each for each in lost if not self._recovered(remote, refs, taking, each))
-            return Visited(head, left, remote.second, refused)
+            # From here on it is known where the branch stands, and nothing may keep that from being told.
+            self._tidy(repository, settings)
+            return Visited(head, left, remote.second, frozenset(self._refused(remote, refs, taking)))
+
+    def _tidy(self, repository: Repository, settings: FollowSettings) -> None:
+        try:
+            if packing.load(repository.git_dir).packs > settings.packs:
+                packing.pack(repository.git_dir)
+                repository.let_go()
+        except (RepositoryError, OSError) as error:
+            log.warning("%s was not packed: %s", repository.path, error)
+
+    def _refused(self, remote: UploadPack, refs: SourceRefs, taking: Taking) -> Iterator[str]:
+        """Of the commits that are missing those that were asked for and not given."""
+        try:
+            for commit in self._missing(refs):
+                if not self._recovered(remote, refs, taking, commit):
+                    yield commit
+        except VisitGivenUp:
+            return
 
     def _missing(self, refs: SourceRefs) -> list[str]:
         """Commits that are served and no ref leads to, after this machine lost its disk while the branch was rewritten:
@@ -87,8 +103,8 @@ class Visit:
             if not taking.is_whole(commit):
                 self._brought(remote, refs, taking, commit)
             refs.keep({commit})
-        except SourceFault as fault:
-            log.info("%s does not give %s: %s", self.source.address.url, commit, fault)
+        except (RepositoryError, OSError) as error:
+            log.info("%s does not give %s: %s", self.source.address.url, commit, error)
             return False
         return True
 

@@ -150,10 +150,24 @@ def test_each_manifest_says_where_it_comes_from(repo: Repository, kind: str, dat
 @named
 @SLOW
 @given(data=st.data())
+def test_changes_about_a_text_are_those_that_may_say_it(repo: Repository, kind: str, data: st.DataObject) -> None:
+    known = Sources()
+    before, after = (found(tree_of(repo, drawn(data, kind)), known) for _ in range(2))
+    every = list(after.changes(before))
+    there = list(after.changes(before, (b"yes", b"nowhere")))
+    for change in every:
+        said = [m for side in (change.old, change.new) if side is not None for m in side.manifests]
+        assert change in there or not any("yes" in str(m.value) for m in said)
+    assert all(change in every for change in there)
+
+
+@named
+@SLOW
+@given(data=st.data())
 def test_what_mentions_a_text_is_found(repo: Repository, kind: str, data: st.DataObject) -> None:
     source = found(tree_of(repo, drawn(data, kind)))
     wanted = [m for m in manifests(source) if "yes" in str(m.value)]
-    there = list(source.mentioning(b"yes"))
+    there = list(source.mentioning(b"yes", b"nowhere"))
     assert all(manifest in there for manifest in wanted)
     assert all(manifest in list(manifests(source)) for manifest in there)
 

@@ -12,10 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.ownedfleet import pushers
+from support.offering import UNBOUND, UNUSED, kind, of_type
+from support.ownedfleet import granting, pushers
 from support.plane import COMMAND, Clone, Plane, PlaneError, environment
 from support.plane import clone as clone_of
 from support.signing import SshPerson, needs_ssh
+from support.widgets import binding, export, schema, widget
+
+from apiserver.model.storagenames import EXPORTS, TYPES
 
 R = "workspaces/root"
 STATUS = "refs/heads/treeplane/status"
@@ -136,6 +140,40 @@ def test_a_right_is_given_in_git_and_counts_from_the_next_push_on(
     push(people["alice"], f"{R}/a/pushers.yaml", pushers("alice"))
     assert "nobody gave carol" in refused(people["carol"], f"{R}/a/app.yaml", app("carol again"))
     assert "treeplane: pushed by alice" in push(people["alice"], f"{R}/a/app.yaml", app("alice"))
+
+
+def test_what_a_push_takes_of_another_workspace_takes_the_right_to_it(
+    hosted: Plane, people: dict[str, Clone], eventually: Any
+) -> None:
+    """bob offers an API and a type, and alice would have both."""
+    alice, bob = people["alice"], people["bob"]
+    push(bob, f"{R}/b/schema.yaml", schema())
+    push(bob, f"{R}/b/export.yaml", export())
+    push(bob, f"{R}/b/gold.yaml", kind("gold"))
+    head = alice.git("ls-remote", "origin", "refs/heads/main").split()[0]
+    for file, text, why in (
+        (f"{R}/a/take.yaml", binding("root:b"), UNBOUND),
+        (f"{R}/a/kid/workspace.yaml", of_type("gold", "root:b"), UNUSED),
+    ):
+        assert f"pushed by alice: {why} (leave it out, or ask" in refused(alice, file, text)
+    assert alice.git("ls-remote", "origin", "refs/heads/main").split()[0] == head
+    rights = "---\n".join((granting("bind", EXPORTS, "alice"), granting("use", TYPES, "alice", name="users")))
+    push(bob, f"{R}/b/takers.yaml", rights)
+    alice.write(f"{R}/a/kid/workspace.yaml", of_type("gold", "root:b"))
+    said = push(alice, f"{R}/a/take.yaml", binding("root:b"))
+    assert "treeplane: pushed by alice" in said
+    push(alice, f"{R}/a/widget.yaml", widget(size=3))
+    assert hosted.kubectl("get", "widget", "w", "-o", "jsonpath={.spec.size}", workspace="root:a") == "3"
+    found = json.loads(hosted.kubectl("get", "workspace", "kid", "-o", "json", workspace="root:a"))
+    assert (found["spec"]["type"]["name"], found["status"]["phase"]) == ("gold", "Ready")
+
+    # What is served stays when the right is taken away, after a crash too; the next is refused.
+    push(bob, f"{R}/b/takers.yaml", app("nothing", "nothing"))
+    hosted.stop(signal.SIGKILL)
+    hosted.start()
+    push(alice, f"{R}/a/take.yaml", f"{binding('root:b')}\n")
+    assert hosted.kubectl("get", "widget", "w", "-o", "jsonpath={.spec.size}", workspace="root:a") == "3"
+    assert UNBOUND in refused(alice, f"{R}/a/more.yaml", binding("root:b", "more"))
 
 
 def test_whoever_begins_with_a_work_tree_may_do_everything(

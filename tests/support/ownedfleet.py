@@ -43,6 +43,25 @@ subjects: [{subjects}]
 """
 
 
+def granting(verb: str, resource: str, *users: str, name: str = "takers", only: str = "") -> str:
+    """RBAC that gives some users `bind` on exports (`apiexports.apis.kcp.io`) or `use` of types, of one name or all."""
+    plural, _, group = resource.partition(".")
+    names = f", resourceNames: [{only}]" if only else ""
+    subjects = ", ".join(f"{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {user}}}" for user in users)
+    return f"""\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{name: {name}}}
+rules: [{{apiGroups: [{group}], resources: [{plural}], verbs: [{verb}]{names}}}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {{name: {name}}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {name}}}
+subjects: [{subjects}]
+"""
+
+
 OWNED: dict[str, str] = {
     **BEGINNING,
     "treeplane.yaml": OWNERS_YAML,

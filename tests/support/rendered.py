@@ -6,7 +6,7 @@ n1 with `size: "1"`; `extra` is a list of further objects. Beside these two noth
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator
 from typing import Any
 
 import orjson
@@ -43,7 +43,7 @@ class Rendered:
         if self._name not in besides:
             yield self._piece()
 
-    def changes(self, old: ManifestSource) -> Iterator[PieceChange]:
+    def changes(self, old: ManifestSource, about: Collection[bytes] = ()) -> Iterator[PieceChange]:
         if not isinstance(old, Rendered) or old._name != self._name:
             yield from all_changes(self, old)
         elif old._inputs != self._inputs:
@@ -52,7 +52,7 @@ class Rendered:
     def line(self, manifest: Manifest, field: str = "") -> int:
         return 0
 
-    def mentioning(self, text: bytes) -> Iterator[Manifest]:
+    def mentioning(self, *texts: bytes) -> Iterator[Manifest]:
         yield from self._piece().manifests
 
     def editor(self, draft: Draft) -> Editor:

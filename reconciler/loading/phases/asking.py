@@ -1,13 +1,18 @@
-"""What has to be asked about first: whose the workspace is, promises to those who rely on it, and what a commit takes
-away from it."""
+"""What has to be asked about first: whose the workspace is, what it takes of others, promises to those who rely on it,
+and what a commit takes away from it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
+from apiserver.model import commits, paths
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import TYPES, WORKSPACES
+from apiserver.registry.reliance import Named
+from apiserver.registry.workspacetypes import wanted
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.case import was_served
 from reconciler.loading.copies import PLACES
@@ -15,9 +20,10 @@ from reconciler.loading.gather import Gatherer
 from reconciler.loading.guard import Taken
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.providing import Providing
+from reconciler.loading.reliances import is_served, said_by
 from reconciler.plan.deletions import SHARE_FROM, RefusedDeletion
 from reconciler.plan.merge import merged
-from reconciler.plan.trespasses import Trespasses
+from reconciler.plan.trespasses import Relying, Trespass, Trespasses
 
 Object = dict[str, Any]
 
@@ -29,7 +35,8 @@ def keep_promises(at: Judgement) -> None:
 
 
 def ask_owners(at: Judgement) -> None:
-    """What was touched without a right is a problem, for as long as it is not what is served."""
+    """What was touched without a right is a problem, for as long as it is not what is served; so is what it would take
+    of others, for as long as it says so."""
     case, grounds = at.case, at.grounds
     if was_served(case.recorded):
         return  # what is known of it comes back with it
@@ -37,9 +44,58 @@ def ask_owners(at: Judgement) -> None:
     found, pinned = case.trespasses, bool(case.pinned.said)
     if found and not (case.stays or pinned) and Gatherer(grounds.site.sources).is_same_here(case, base):
         found = Trespasses()
+    if case.sourced.there:
+        found = Trespasses((*(each for each in found if not commits.parse(each.commit).repository), *_takings(at)))
+    said = _said(at) if any(each.takes for each in found) else frozenset()
+    # What is hidden, since nobody might make the workspace, or its content is read elsewhere, may be said again.
+    hidden = bool(found.of_files) or case.content != (case.tree, case.directory)
+    found = Trespasses(each for each in found if each.takes is None or hidden or each.takes in said)
     at.known.trespasses = found.as_json()
     # One that is pinned is not served what was touched; when that is over it is asked about.
-    at.content.problems.extend(each.error for each in found if not pinned or each.asks != case.path)
+    at.content.problems.extend(
+        each.error for each in found if (each.takes in said if each.takes else not pinned or each.asks != case.path)
+    )
+    _ask_for_type(at)
+
+
+def _takings(at: Judgement) -> Iterator[Trespass]:
+    """What the workspace's source would newly have it take of others without a right of whoever stands for it. That is
+    asked each time, since his rights may be others by now."""
+    case, remotes = at.case, at.grounds.site.remotes
+    rights = remotes.rights(at.record) if remotes is not None and case.sourced.said else None
+    if rights is None or rights.voucher.is_free:
+        return
+    commit, wanted = case.sourced.commit, _said(at)
+    for manifest in at.gathered.new if wanted else ():
+        for each in sorted(said_by((manifest,), case.path) & wanted):
+            if not rights.may_take(each.named):
+                who = rights.voucher.said.user or f"nobody, since {rights.voucher.why}"
+                hint = f"take it back, or have whoever administers {each.named.path} give that right"
+                message = f"{manifest.gvk.kind} {manifest.name}, for which {who} stands: {each.named.missing}"
+                yield Trespass(str(commit), str(manifest.origin), message, hint, each.named.path, each)
+
+
+def _said(at: Judgement) -> frozenset[Relying]:
+    """What the workspace would take of others that it is not served with."""
+    case, store = at.case, at.grounds.store
+    said, ref = said_by(at.gathered.new, case.path), at.typed.kind.ref
+    said.add(Relying(f"{WORKSPACES}/{paths.base(case.path)}", Named(TYPES, ref.path, ref.name)))
+    return frozenset(each for each in said if not is_served(store, case.record, each))
+
+
+def _ask_for_type(at: Judgement) -> None:
+    """Which type a workspace.yaml means that does not say so in full may be another by now than when it was pushed."""
+    case, manifest, ref = at.case, at.gathered.workspace, at.typed.kind.ref
+    at.known.vouched = case.vouched
+    if not case.vouched or manifest is None:  # nobody may make it, or it cannot be read: then it may mean one later
+        return
+    if all(wanted(manifest.value)):
+        at.known.vouched = ""
+        return
+    if str(ref) != case.vouched:
+        text = f"its type is {ref} by now, and was {case.vouched} when it was pushed: nobody was asked about that"
+        at.content.problems.append(manifest.error(text, "name it in spec.type, with its path"))
+    at.known.vouched = case.vouched if at.content.problems else ""
 
 
 def ask_for_losses(at: Judgement) -> None:

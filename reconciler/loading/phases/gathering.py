@@ -25,7 +25,7 @@ def _gather(at: Judgement, *, whole: bool) -> None:
     record, grounds = at.case.record, at.grounds
     base = grounds.served.of(record) if record is not None else None
     at.gathered = Gatherer(grounds.site.sources).gather(at.case, base, whole=whole)
-    if at.case.trespasses and (record is None or not record.served):
+    if at.case.trespasses.of_files and (record is None or not record.served):
         at.gathered.workspace = None  # of what nobody may make its name is shown, and why
 
 

@@ -12,7 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.fleetrepo import TREEPLANE_YAML, Files
 from support.loadedfleet import A, B, LoadedFleet, configmap
-from support.ownedfleet import OWNED, MadeUpPushes, pushers
+from support.ownedfleet import OWNED, MadeUpPushes, granting, pushers
+from support.shipped import WORKLOAD
+from support.shipped import binding as shipped
 from support.signing import Person, needs_ssh
 from support.widgets import binding, export, schema, widget
 
@@ -205,6 +207,24 @@ def test_only_what_was_touched_and_what_is_above_it_is_loaded(
     assert seen == [set()]  # nobody's rights decide
 
 
+def test_what_is_signed_and_takes_of_another_is_refused_there_and_held_here(
+    served: Callable[..., SignedElsewhere],
+) -> None:
+    fleet = served(treeplane_yaml(), {f"{B}/schema.yaml": schema(), f"{B}/export.yaml": export()})
+    old, new = fleet.pushed(("alice", {f"{A}/binding.yaml": binding("root:b")}))
+    asked = f"APIBinding widgets, in {new:.10}, signed by alice: no permission to bind to export root:b:widgets"
+    found = fleet.hooked(old, new)
+    assert found.refuses
+    assert any(asked in line for line in found.lines)
+    # Whoever cannot be refused anything is held for it, until bob signs that it may be.
+    fleet.serve(("alice", {f"{A}/binding.yaml": binding("root:b")}))
+    assert "signed by alice: no permission to bind to export root:b:widgets" in fleet.held()["root:a"][0]
+    fleet.serve(("bob", {f"{B}/bind.yaml": granting("bind", "apiexports.apis.kcp.io", "alice")}))
+    assert fleet.held().keys() == {"root:a"}
+    fleet.serve(("alice", {f"{A}/binding.yaml": f"{binding('root:b')}\n"}))
+    assert fleet.held() == {}
+
+
 # -- what cannot be judged
 
 
@@ -280,6 +300,8 @@ def test_a_served_fleet_that_this_version_cannot_read_refuses(
 
 # -- the same as hosted
 
+TENANCY = "tenancy.kcp.io/v1alpha1"
+MADE = f"apiVersion: {TENANCY}\nkind: Workspace\n"
 STAGES = ("plain", "held", "removed", "left", "lag", "consumes", "moved")
 
 
@@ -306,6 +328,8 @@ def stage(fleet: SignedElsewhere, name: str) -> None:
             f"{provider}/schema.yaml": schema(),
             f"{provider}/export.yaml": export(),
             f"{provider}/workspace.yaml": "",
+            f"{provider}/bind.yaml": granting("bind", "apiexports.apis.kcp.io", "bob"),
+            f"{provider}/gold.yaml": f"apiVersion: {TENANCY}\nkind: WorkspaceType\nmetadata: {{name: gold}}\n",
         }
         fleet.serve(("carol", offer))
         fleet.serve(("bob", {f"{B}/binding.yaml": binding("root:p"), f"{B}/widget.yaml": widget()}))
@@ -341,6 +365,14 @@ EDITS: dict[str, Files] = {
     "no signers": {"signers": None},
     "not shown": {f"{A}/.treeplaneignore": "kid/\n"},
     "a bad file": {f"{A}/bad.yaml": "kind: ["},
+    "binds in a": {f"{A}/binding.yaml": binding("root:p")},
+    "binds in b": {f"{B}/more.yaml": binding("root:p", "more")},
+    "binds otherwise": {f"{B}/binding.yaml": binding("root:p", wanted="gadgets")},
+    "binds what is shipped": {f"{A}/binding.yaml": shipped(WORKLOAD)},
+    "of another's type": {f"{A}/kid/workspace.yaml": f"{MADE}spec: {{type: {{name: gold, path: 'root:p'}}}}\n"},
+    "of a type of no path": {f"{B}/kid/workspace.yaml": f"{MADE}spec: {{type: {{name: gold}}}}\n"},
+    "of its own type": {f"{B}/gold.yaml": f"apiVersion: {TENANCY}\nkind: WorkspaceType\nmetadata: {{name: gold}}\n"},
+    "by its cluster": {f"{A}/binding.yaml": binding("0123456789abcdef")},
     "nothing": {},
 }
 PUSHED = st.lists(st.tuples(st.sampled_from(["", *PEOPLE]), st.sampled_from([*EDITS])), min_size=1, max_size=3)

@@ -10,9 +10,13 @@ import pytest
 from support.fleetrepo import TREEPLANE_YAML
 from support.hosting import Hosting
 from support.loadedfleet import A, B, LoadedFleet, configmap
-from support.ownedfleet import OWNED, OWNERS_YAML
+from support.moving import uid_of
+from support.offering import OFFERED, UNBOUND, UNUSED, of_type
+from support.ownedfleet import OWNED, OWNERS_YAML, granting
+from support.widgets import binding
 
 from apiserver.endpoints.pushhooks import MUST, REFUSES
+from apiserver.model.storagenames import EXPORTS
 from reconciler.commands.spool import PushQuestion
 
 SIGNED_YAML = f"{TREEPLANE_YAML}spec: {{verification: {{mode: Every}}}}\n"
@@ -127,3 +131,38 @@ def test_what_is_not_signed_is_refused_where_it_has_to_be(hosting: Hosting) -> N
     taken, said = hosting.push(user="alice")
     assert not taken
     assert "is not taken, since it is not signed" in said
+
+
+def test_what_a_push_takes_of_another_workspace_is_refused_like_what_it_touches(hosting: Hosting) -> None:
+    fleet = hosting.fleet
+    fleet.commit({**OFFERED, f"{B}/bind.yaml": granting("bind", EXPORTS, "alice", only="gadgets")})
+    hosting.git("pull", "--quiet", str(hosting.git_dir), "main")
+    hosting.begin()
+    head = fleet.repo.head
+    made = hosting.commit({f"{A}/take.yaml": binding("root:b"), f"{A}/kid/workspace.yaml": of_type("gold", "root:b")})
+    taken, said = hosting.push(user="alice")
+    assert not taken
+    for what in (
+        f"{A}/take.yaml: APIBinding widgets, in {made:.10}, pushed by alice: {UNBOUND} (leave it out, or ask whoever",
+        f"{A}/kid/workspace.yaml: Workspace kid, in {made:.10}, pushed by alice: {UNUSED} (leave it out, or ask",
+    ):
+        assert what in said
+    assert fleet.repo.head == head
+    hosting.git("reset", "--quiet", "--hard", head)
+    hosting.commit({f"{A}/take.yaml": binding("root:b", wanted="gadgets")})
+    taken, said = hosting.push(user="alice")
+    assert taken, said
+
+
+def test_what_moves_takes_nothing_new(hosting: Hosting) -> None:
+    fleet = hosting.fleet
+    kid = {f"{A}/kid/workspace.yaml": of_type("gold", "root:b"), f"{A}/kid/take.yaml": binding("root:b")}
+    fleet.commit({**OFFERED, **kid})
+    hosting.git("pull", "--quiet", str(hosting.git_dir), "main")
+    hosting.begin()
+    uid = uid_of(fleet, "root:a:kid")
+    said_there = of_type("gold", "root:b").replace("spec:", f"metadata: {{uid: {uid}}}\nspec:")
+    hosting.git("mv", f"{A}/kid", f"{A}/new")
+    hosting.commit({f"{A}/new/workspace.yaml": said_there})
+    taken, said = hosting.push(user="alice")
+    assert taken, said

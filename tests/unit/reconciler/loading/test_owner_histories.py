@@ -1,5 +1,6 @@
-"""Pushes of many hands, over generated histories: nobody changes what is not his, the running server, one that is
-killed between two writes and a recovery agree, and it makes no difference whether commits overtake each other."""
+"""Pushes of many hands, over generated histories: nobody changes what is not his, nothing is taken of another workspace
+but by the word of somebody who may take it, the running server, one that is killed between two writes and a recovery
+agree, and it makes no difference whether commits overtake each other."""
 
 from __future__ import annotations
 
@@ -8,25 +9,34 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.loadedfleet import configmap
 from support.moving import HEAD, moving, uid_of
-from support.ownedfleet import ADMIN, OWNERS_YAML, OwnedFleet, pushers
+from support.offering import OFFERED, of_type
+from support.ownedfleet import ADMIN, OWNERS_YAML, OwnedFleet, granting, pushers
 from support.recoveries import assert_same
+from support.widgets import binding
 
 from apiserver.auth.pushing import may_push
 from apiserver.auth.user import AUTHENTICATED, User
 from apiserver.model import paths
 from apiserver.model.commits import own
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import BINDINGS, EXPORTS, TYPES
 from apiserver.registry import tree
+from apiserver.registry.reliance import Named
+from reconciler.loading.owners import PushRights
 from reconciler.loading.pauses import Pauses
+from reconciler.loading.vouching import Voucher
+from reconciler.plan.pushedby import PUSH, PushedBy
 
 R = "workspaces/root"
 PEOPLE = [User(name, (AUTHENTICATED,)) for name in ("alice", "bob", "carol", "dave")]
 BEGIN = {
+    **OFFERED,
     f"{R}/a/x/workspace.yaml": "",
     f"{R}/a/x/app.yaml": configmap(),
     f"{R}/a/x/pushers.yaml": pushers("dave"),
@@ -35,9 +45,14 @@ BEGIN = {
 }
 PLACES = [R, f"{R}/a", f"{R}/a/x", f"{R}/b", f"{R}/g", f"{R}/g/c", f"{R}/a/new", f"{R}/new", f"{R}/b/new"]
 PLAIN = ("configmaps", "clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io")
+AT_HOME = ((0, f"{R}/a"), (0, f"{R}/a/x"), (0, f"{R}/a/new"), (1, f"{R}/b"), (1, f"{R}/b/new"), (3, f"{R}/a/x"))
+"""Of whom (PEOPLE) some places are."""
+TAKING = ("take", "take", "take", "grant", "of type", "of type")
+QUIET = ("rights", "remove", "break", "app", "ignore", "show", "grant")
 EDITS = (
     *("app", "app", "app", "more", "rights", "rights", "mark", "mark", "unmark", "remove", "remove", "ignore", "show"),
     *("settings", "readme", "move", "move", "back", "break"),
+    *TAKING,
 )
 
 
@@ -67,6 +82,12 @@ HISTORY = st.one_of(
     histories(edits(*(set(EDITS) - {"move"})), st.tuples(st.just("reset"), st.integers(0, 7), st.just(0))),
 )
 """A branch that goes back and moves in one history are test_move_histories'."""
+AT_HOME_OR_NOT = st.one_of(
+    st.tuples(st.just("take at home"), st.sampled_from(range(len(AT_HOME))), st.sampled_from(range(8))),
+    st.tuples(st.just("push"), st.integers(0, 4), st.lists(edits(*TAKING, *QUIET), min_size=1, max_size=3)),
+    st.tuples(st.just("allow"), st.integers(0, 4), st.integers(0, 7)),
+    st.tuples(st.sampled_from(["publish", "restart"]), st.just(0), st.just(0)),
+)
 
 
 class Hands:
@@ -74,6 +95,8 @@ class Hands:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.others = folder, list[OwnedFleet]()
+        self.vouched = set[tuple[str, str]]()
+        """What somebody who might said that it is to be taken: the object's name, and of which workspace."""
         self.fleet = OwnedFleet(folder / "fleet")
         self.fleet.begin(BEGIN)
         self.fleet.publish()
@@ -94,8 +117,12 @@ class Hands:
         match name:
             case "push":
                 self.checked(self.user(number), self.files(more))
+            case "take at home":
+                user, place = AT_HOME[number]
+                self.checked(self.user(user), self.edit(("take", "take", "of type", "break")[more % 4], place, more))
             case "allow":
                 commit = self.fleet.repo.commits[more % len(self.fleet.repo.commits)]
+                self.vouch(self.user(number), taken(self.fleet.repo.files(commit)))
                 self.checked(self.user(number), {}, f"Allow\n\nAllow-Push: {commit}\n")
             case "allow all":
                 errors = " ".join(error for record in self.fleet.records() for error in record.errors)
@@ -141,6 +168,19 @@ class Hands:
                 return {"treeplane.yaml": OWNERS_YAML.replace("true", ("true", "false")[number % 2])}
             case "readme":
                 return {"README.md": f"{number}"}
+            case "take":
+                provider = ("root:a", "root:b", "root:b")[number % 3]
+                return {f"{place}/take.yaml": binding(provider, f"t{PLACES.index(place)}")}
+            case "grant":
+                people = PEOPLE[number % 4].name
+                rights = granting("bind", EXPORTS, people), granting("use", TYPES, people, name="users")
+                return {f"{place}/grant.yaml": "---\n".join(rights)}
+            case "of type":
+                return (
+                    {f"{place}/workspace.yaml": of_type("gold", ("", "root:b")[number % 2])}
+                    if place not in (R, f"{R}/g")
+                    else {}
+                )
             case "break":
                 return {f"{place}/app.yaml": "kind: ["}
             case "move":
@@ -157,6 +197,7 @@ class Hands:
 
     def checked(self, user: User, files: dict[str, Any], message: str = "Change") -> None:
         fleet = self.fleet
+        self.vouch(user, taken(files))
         if not fleet.fleet().error and fleet.fleet().commit == own(fleet.repo.head):
             rights, before = self.rights(user), self.content()
             owners = "true" in fleet.repo.files(fleet.repo.head)["treeplane.yaml"]
@@ -165,6 +206,34 @@ class Hands:
                 self.check(rights, before)
         else:
             fleet.push(user, files, message)
+        self.vouch(user, taken(files))  # of RBAC that came before it, and was not served yet
+        self.check_taken()
+
+    def vouch(self, user: User, said: set[tuple[str, str]]) -> None:
+        """Somebody says that this is to be taken."""
+        fleet = self.fleet
+        if "true" not in fleet.repo.files(fleet.repo.head)["treeplane.yaml"] or not self.asks():
+            said = said | taken(fleet.repo.files(fleet.repo.head))
+            self.vouched |= said
+        rights = PushRights(fleet.store, Voucher(PushedBy(user.name, PUSH), user))
+        for name, path in said:
+            resource, offered = (TYPES, "gold") if name.startswith("type ") else (EXPORTS, "widgets")
+            if rights.may_take(Named(resource, path, offered)):
+                self.vouched.add((name, path))
+
+    def asks(self) -> bool:
+        commit = self.fleet.fleet().commit
+        return not commit or "true" in self.fleet.repo.files(commit.id)["treeplane.yaml"]
+
+    def check_taken(self) -> None:
+        """What is served of others' is what somebody vouched for."""
+        for record in self.fleet.records():
+            if record.served and record.type == "root:b:gold":
+                assert (f"type {paths.base(record.path)}", "root:b") in self.vouched, record.path
+            for found in self.fleet.store.scan(BINDINGS, record.cluster).records:
+                export = orjson.loads(found.value)["spec"]["reference"]["export"]
+                if found.key.name.startswith("t") and export["name"] == "widgets":
+                    assert (found.key.name, export["path"]) in self.vouched, (record.path, found.key.name)
 
     def rights(self, user: User) -> set[str]:
         """The workspaces in which he may push, as everything is served."""
@@ -198,6 +267,7 @@ class Hands:
         """A push by each in turn, and a server that is killed after so many writes of that."""
         fleet = self.fleet
         for number, user in enumerate(PEOPLE):
+            self.vouch(user, taken(files))
             fleet.pushed(user, {name: text for name, text in files.items() if name.startswith(PLACES[number])})
         store, left, write = fleet.store, writes, fleet.store.write
 
@@ -217,6 +287,21 @@ class Hands:
         store.write = write  # type: ignore[method-assign]
         fleet.loader = fleet.new_loader()
         fleet.load()
+        for user in PEOPLE:
+            self.vouch(user, taken(files))
+        self.check_taken()
+
+
+def taken(files: dict[str, Any]) -> set[tuple[str, str]]:
+    """What some files say that is to be taken of another workspace."""
+    out = set[tuple[str, str]]()
+    for name, text in files.items():
+        if name.endswith("/take.yaml") and text:
+            obj = orjson.loads(text)
+            out.add((obj["metadata"]["name"], obj["spec"]["reference"]["export"]["path"]))
+        if name.endswith("/workspace.yaml") and text and "gold" in text:
+            out.add((f"type {name.split('/')[-2]}", "root:b"))
+    return out
 
 
 @contextmanager
@@ -240,6 +325,20 @@ def test_nobody_changes_what_is_not_his_and_a_recovery_agrees(
         found.fleet.load()
         if not any(name == "reset" for name, _, _ in history):
             agree(found.recovered(), found.fleet)  # else it finds the branch elsewhere at once, and not step by step
+        found.fleet.publish()
+        agree(found.recovered(), found.fleet)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(history=st.lists(AT_HOME_OR_NOT, min_size=4, max_size=12))
+@example(history=[("take at home", 0, 1), ("publish", 0, 0), ("push", 1, [("grant", 3, 0)]), ("take at home", 0, 1)])
+def test_nothing_is_taken_but_by_the_word_of_who_may(
+    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, int, Any]]
+) -> None:
+    """Which every step looks at."""
+    with hands(tmp_path_factory) as found:
+        for step in history:
+            found.step(*step)
         found.fleet.publish()
         agree(found.recovered(), found.fleet)
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from support.fleetrepo import TREEPLANE_YAML, Files
-from support.loadedfleet import BEGINNING, configmap
+from support.loadedfleet import BEGINNING, B, configmap
 from support.ownedfleet import ADMIN, OwnedFleet, pushers
 from support.signing import run
+from support.widgets import binding, export, schema
 
 from apiserver.auth.user import AUTHENTICATED, User
 from reconciler.loading.heads import BranchSettings
@@ -69,6 +70,15 @@ def test_the_right_in_a_workspace(fleet: OwnedFleet, user: User, may: bool) -> N
     assert fleet.data("root:shop") == {"a": "new" if may else "b"}
     fleet.push(user, {"workspaces/root/app.yaml": configmap(a="new")})
     assert "root" in fleet.held()
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_the_right_to_what_a_workspace_offers(fleet: OwnedFleet, *, granted: bool) -> None:
+    own = {f"{B}/pushers.yaml": pushers("bob"), f"{SHOP}/schema.yaml": schema(), f"{SHOP}/export.yaml": export()}
+    text = block("yaml", "name: bind-widgets")
+    begun(fleet, {"treeplane.yaml": OWNERS, **own, **({f"{SHOP}/bind.yaml": text} if granted else {})})
+    fleet.push("bob", {f"{B}/widgets.yaml": binding("root:shop")})
+    assert fleet.held().keys() == (set() if granted else {"root:b"})
 
 
 def test_what_was_pushed_is_taken_back(fleet: OwnedFleet, tmp_path: Path) -> None:

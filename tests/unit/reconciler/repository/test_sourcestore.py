@@ -81,6 +81,11 @@ def test_what_a_process_left_that_was_killed_goes(tmp_path: Path) -> None:
     commit = commit_in(store.make(ONE), "first")
     for left in (f"{OTHER}.new", f"{OTHER}.going"):
         library.create(store.directory / left)
+    here = store.directory / ONE
+    (here / "objects" / "tmp_objdir-incoming-abc" / "pack").mkdir(parents=True)
+    (here / "refs" / "treeplane" / "source").mkdir(parents=True)
+    (here / "refs" / "treeplane" / "source" / "main.lock").write_text("")
     store.clear()
     assert [path.name for path in store.directory.iterdir()] == [ONE]
+    assert not [path for path in here.rglob("*") if "tmp_" in path.name or path.suffix == ".lock"]
     assert store.make(ONE).has(commit)

@@ -101,9 +101,28 @@ def endless_chunks(asked: GitAsked) -> None:
     asked.handler.wfile.write(f"HTTP/1.1 200 OK\r\n{kind}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
     begin = b"000dpackfile\n" if asked.step == "fetch" else b""
     asked.handler.wfile.write(f"{len(begin):x}\r\n".encode() + begin + b"\r\n" if begin else b"")
-    packet = b"ffec\2" + b"x" * 65515 if asked.step == "fetch" else b"0008abc\n"
+    packet = b"fff0\2" + b"x" * 65515 if asked.step == "fetch" else b"0008abc\n"
     while not asked.ended.is_set():
         asked.handler.wfile.write(f"{len(packet):x}\r\n".encode() + packet + b"\r\n")
+
+
+def endless_trailers(asked: GitAsked) -> None:
+    kind = f"Content-Type: application/x-git-upload-pack-{asked.kind}"
+    asked.handler.wfile.write(f"HTTP/1.1 200 OK\r\n{kind}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+    data = asked.real()
+    asked.handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n0\r\n")
+    while not asked.ended.is_set():
+        asked.handler.wfile.write(b"A: b\r\n" * 100)
+
+
+def chunks_of_a_byte(asked: GitAsked) -> None:
+    kind = f"Content-Type: application/x-git-upload-pack-{asked.kind}"
+    asked.handler.wfile.write(f"HTTP/1.1 200 OK\r\n{kind}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+    packet = b"000dpackfile\n" if asked.step == "fetch" else b""
+    while not asked.ended.is_set():
+        packet += (b"fff0\2" + b"x" * 65515) if asked.step == "fetch" else b"0008abc\n" * 1000
+        asked.handler.wfile.write(b"".join(b"1\r\n%c\r\n" % each for each in packet))
+        packet = b""
 
 
 def closed(asked: GitAsked) -> None:
@@ -114,11 +133,23 @@ def closed(asked: GitAsked) -> None:
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize(
     "answer",
-    [silent, silent_after_the_head, drop_by_drop, endless_head, endless_continue, endless_chunks, closed],
+    [silent, silent_after_the_head, drop_by_drop, endless_head, endless_continue, endless_chunks,
+     endless_trailers, chunks_of_a_byte, closed],
     ids=lambda answer: answer.__name__,
-)
+)  # fmt: skip
 def test_one_that_is_silent_or_endless(tenant: Tenant, step: Step, answer: Answer) -> None:
     spoiled(tenant, step, answer)
+
+
+@pytest.mark.parametrize("answer", [endless_continue, endless_trailers, chunks_of_a_byte], ids=lambda a: a.__name__)
+def test_answers_in_a_million_pieces_have_a_bound_of_cpu(tenant: Tenant, answer: Answer) -> None:
+    """Long before that of time."""
+    tenant.server.spoil = lambda asked: asked.step == "fetch" and answer(asked) is None
+    began = time.monotonic()
+    with pytest.raises(SourceFault) as raised:
+        tenant.visit(settings=FollowSettings(bounds=SourceBounds(cpu=0.3)))
+    assert raised.value.reason == "TooSlow"
+    assert time.monotonic() - began < SOON * 2
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -12,6 +12,7 @@ from support.fleetrepo import FleetRepo
 from support.sourcevisits import Tenant
 
 from reconciler.repository import packing
+from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.sourcerefs import SourceCredentials
 from reconciler.sourcing.faults import SourceFault
 from reconciler.sourcing.kept import KEPT, TRACKED
@@ -196,6 +197,23 @@ def test_packs_become_few(tenant: Tenant) -> None:
         tenant.visit(settings=settings)
     assert packing.load(tenant.here.git_dir).packs <= 4
     assert [text(tenant, commit) for commit in tenant.repository.commits[1:]] == [*"01234567"]
+
+
+def test_where_the_branch_stands_is_told_though_nothing_can_be_packed(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its ref has moved: a fault would have what was left forgotten."""
+
+    def fail(_: Path) -> None:
+        raise RepositoryUnreadable("the disk is full")
+
+    monkeypatch.setattr(packing, "pack", fail)
+    first = tenant.repository.head
+    two = tenant.repository.commit({"app/web.yaml": "two"})
+    tenant.visit(settings=FollowSettings(packs=0))
+    three = tenant.repository.commit({"app/web.yaml": "three"}, parent=first)
+    found = tenant.visit(settings=FollowSettings(packs=0))
+    assert (found.head, found.left) == (three, {two})
 
 
 def test_a_repository_that_lost_its_objects_is_filled_again(tenant: Tenant) -> None:

@@ -1,0 +1,115 @@
+"""What a tenant's repository takes of other workspaces is asked of whoever stands for it, where owners are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+from support.loadedfleet import A, LoadedFleet, configmap
+from support.offering import OFFERED, UNBOUND, R
+from support.ownedfleet import OWNED, MadeUpPushes, granting
+from support.recoveries import recover
+from support.sourcedfleet import SourcedFleet, TenantRepos, sourcing
+from support.widgets import binding
+
+from apiserver.auth.user import AUTHENTICATED, User
+from apiserver.model import marks
+from apiserver.model.storagenames import EXPORTS
+from apiserver.registry import tree
+from reconciler.loading.heads import BranchSettings
+from reconciler.loading.loader import Loader
+from reconciler.loading.vouching import Vouching
+from reconciler.repository.pushrecords import PushRecord
+from reconciler.signatures.verifier import Verifier
+
+
+class OwnedSources(SourcedFleet):
+    """`root` is carol's, `root:b` bob's, who offers an export there."""
+
+    pushes = MadeUpPushes()
+
+    def new_loader(self, branch: BranchSettings | None = None) -> Loader:
+        vouching = Vouching(self.pushes, Verifier(None), self.directory / "signers")
+        return super().new_loader(branch or BranchSettings(vouching=vouching))
+
+    def by(self, user: str, files: dict[str, str | None]) -> None:
+        """A push to the fleet, and what follows from it."""
+        old = self.repo.head
+        new = self.repo.commit(files)
+        self.pushes.made[new] = PushRecord(old, User(user, (AUTHENTICATED,)).as_json())
+        self.load()
+        self.follow()
+
+    def owned_by(self, user: str) -> None:
+        said = orjson.dumps(User(user, (AUTHENTICATED,)).as_json()).decode()
+        key = self.key("root", "workspaces.tenancy.kcp.io", "a", "")
+        self.update(key, lambda obj: obj["metadata"]["annotations"].update({marks.OWNER: said}))
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[OwnedSources]:
+    made = OwnedSources(tmp_path / "fleet", TenantRepos(tmp_path / "tenants"))
+    made.commit({**OWNED, **OFFERED})
+    made.tenants.push({"deploy/app.yaml": configmap(a="shop")})
+    made.by("carol", {f"{A}/app.yaml": None, f"{A}/pushers.yaml": None, f"{A}/workspace.yaml": sourcing()})
+    assert made.held() == {}
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def another(tmp_path: Path) -> Iterator[Callable[..., LoadedFleet]]:
+    made: list[OwnedSources] = []
+
+    def open_another(fleet: OwnedSources, name: str = "second", *, keys: Path | None = None) -> OwnedSources:
+        made.append(OwnedSources(tmp_path / name, fleet.tenants, fleet.repo, keys))
+        return made[-1]
+
+    yield open_another
+    for each in made:
+        each.close()
+
+
+def test_an_export_is_bound_where_the_owner_may(fleet: OwnedSources) -> None:
+    fleet.owned_by("tess")
+    fleet.push({"deploy/binding.json": binding("root:b")})
+    [said] = fleet.held()["root:a"]
+    assert f"APIBinding widgets, for which tess stands: {UNBOUND}" in said
+    assert said.startswith("deploy/binding.json:")
+    assert fleet.data("root:a") == {"a": "shop"}
+    assert tree.summary(fleet.store, "root:a")["trespasses"][0]["takes"][2:] == ["root:b", "widgets"]
+    fleet.push({"deploy/app.yaml": configmap(a="later")})
+    assert fleet.data("root:a") == {"a": "shop"}
+    fleet.by("bob", {f"{R}/b/bind.yaml": granting("bind", EXPORTS, "tess", name="bind")})
+    fleet.judged.clear()
+    fleet.follow()
+    assert (fleet.held(), fleet.data("root:a")) == ({}, {"a": "later"})
+    # What is bound is not asked about again.
+    fleet.by("bob", {f"{R}/b/bind.yaml": None})
+    fleet.push({"deploy/app.yaml": configmap(a="last")})
+    assert (fleet.held(), fleet.data("root:a")) == ({}, {"a": "last"})
+
+
+def test_it_is_taken_back_there(fleet: OwnedSources) -> None:
+    fleet.owned_by("tess")
+    fleet.push({"deploy/binding.json": binding("root:b")})
+    assert fleet.held()
+    fleet.push({"deploy/binding.json": None})
+    assert fleet.held() == {}
+    assert "trespasses" not in tree.summary(fleet.store, "root:a")
+
+
+def test_without_an_owner_whoever_set_the_source_stands_for_it(
+    fleet: OwnedSources, another: Callable[..., LoadedFleet]
+) -> None:
+    """Carol may push everywhere, and so may have bound what she likes."""
+    fleet.push({"deploy/binding.json": binding("root:b")})
+    assert fleet.held() == {}
+    fleet.publish()
+    new = recover(fleet, another)
+    assert isinstance(new, OwnedSources)
+    new.follow()
+    assert new.held() == {}
+    assert new.find("root:a", "apibindings.apis.kcp.io", "widgets") is not None
