@@ -20,11 +20,15 @@ Object = dict[str, Any]
 
 class Piece(NamedTuple):
     """What a source reads as one: a file, or all that a program makes. `name`: the path that the origins of its
-    manifests name. `problems`: what is wrong with it; then there may be no manifests."""
+    manifests name. `problems`: what is wrong with it; then there may be no manifests. `generator`: the program, ""
+    where a file says it. `lasting`: whether it is read in the same way whenever that is tried; False where that could
+    not be found out now."""
 
     name: str
     manifests: tuple[Manifest, ...]
     problems: tuple[LayoutError, ...] = ()
+    generator: str = ""
+    lasting: bool = True
 
 
 class PieceChange(NamedTuple):
