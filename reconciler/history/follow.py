@@ -12,7 +12,7 @@ from typing import NamedTuple
 from reconciler.history.fleet import FleetHistory
 from reconciler.history.moved import MoveHistory, differing
 from reconciler.history.watched import Watched
-from reconciler.layout.tree import SUFFIXES, WORKSPACE_FILES, WorkspaceDir
+from reconciler.layout.tree import RENDERED_BY, SUFFIXES, WORKSPACE_FILES, WorkspaceDir
 from reconciler.repository.objects import CommitInfo, TreeEntry
 
 
@@ -65,6 +65,8 @@ def _left(history: FleetHistory, old: WorkspaceDir, commit: CommitInfo, before: 
 def _is_its(history: FleetHistory, new: WorkspaceDir, old: WorkspaceDir) -> bool:
     """Whether what differs may be the workspace's own, and not that of one below it: a wide directory of workspaces is
     not read for each of them."""
+    if history.repo.pick(new.tree, RENDERED_BY) or history.repo.pick(old.tree, RENDERED_BY):
+        return True  # it is made of all that is there
     return any(_is_own(history, entry) for side in history.repo.unlike(new.tree, old.tree) for entry in side)
 
 
