@@ -43,8 +43,13 @@ class ReadOnly(Exception):
     """The source writes nothing back; the text says why, and what to do instead."""
 
 
+class NotWritten(ReadOnly):
+    """The same of one piece, or one place, while others of the source are written to."""
+
+
 class Editor(Protocol):
-    """Writes objects back into a draft. Everything raises BadFile where a file is written so that it cannot be."""
+    """Writes objects back into a draft. Everything raises BadFile where a file is written so that it cannot be, and
+    NotWritten where there is none to write."""
 
     def find(self, name: str) -> Iterator[Manifest]:
         """The manifests of a piece, as the draft has it by now."""

@@ -16,7 +16,7 @@ from reconciler.layout.compare import changes
 from reconciler.layout.draft import Draft
 from reconciler.layout.errors import BadFile
 from reconciler.layout.manifest import Manifest, may_say, read
-from reconciler.layout.source import ManifestSource, Piece, PieceChange, ReadOnly, all_changes
+from reconciler.layout.source import ManifestSource, NotWritten, Piece, PieceChange, all_changes
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, problem
 from reconciler.layout.yamldoc import locate
 from reconciler.loading.files import Files
@@ -77,7 +77,7 @@ class PlainFiles:
                     yield from read(data, path).objects
 
     def editor(self, draft: Draft) -> FileEditor:
-        return FileEditor(draft, frozenset(path.rpartition("/")[0] for path in self._rendered))
+        return FileEditor(draft, self._rendered.keys())
 
     def rendered(self) -> Collection[RenderedDirectory]:
         """Its directories that are rendered."""
@@ -100,7 +100,7 @@ class PlainFiles:
 
 
 class FileEditor:
-    """Keeps every byte that does not have to change. `rendered`: directories that are made by a program."""
+    """Keeps every byte that does not have to change. `rendered`: the files that make directories rendered ones."""
 
     def __init__(self, draft: Draft, rendered: Collection[str] = ()) -> None:
         self._draft, self._rendered = draft, rendered
@@ -111,9 +111,11 @@ class FileEditor:
         yield from read(data, name).objects if data is not None else ()
 
     def replace(self, manifest: Manifest, value: Object) -> bool:
+        self._require_file(manifest.path)
         return self._draft.write(manifest.path, edit.replace(*self._at(manifest), value))
 
     def remove(self, manifest: Manifest) -> bool:
+        self._require_file(manifest.path)
         return self._draft.write(manifest.path, edit.remove(*self._at(manifest)))
 
     def add(self, name: str, value: Object) -> bool:
@@ -121,10 +123,15 @@ class FileEditor:
         return self._draft.write(name, edit.add(self._draft.read(name), name, value))
 
     def _require_file(self, name: str) -> None:
-        """Raises ReadOnly for what no file says by itself."""
-        above = next((each for each in self._rendered if name.startswith(f"{each}/")), None)
-        if above is not None:
-            raise ReadOnly(f"what {above} declares is rendered: change the files in {above}, commit and push")
+        """Raises NotWritten for what no file says by itself."""
+        for marker in self._rendered:
+            directory = marker.rpartition("/")[0]
+            if name == marker:
+                text = f"it is rendered of {directory}: change the files that {marker} names, commit and push"
+                raise NotWritten(text)
+            if name.startswith(f"{directory}/"):
+                text = f"all of {directory} is rendered, so no file can be added for it: add it to what {marker} names"
+                raise NotWritten(f"{text}, commit and push")
 
     def _at(self, manifest: Manifest) -> tuple[bytes, str, int]:
         return self._draft.read(manifest.path) or b"", manifest.path, manifest.index

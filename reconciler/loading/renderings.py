@@ -168,6 +168,6 @@ def _told(error: LayoutError, document: bytes, path: str) -> LayoutError:
         value = {}
     kind, metadata = value.get("kind"), value.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else ""
-    about = f"{kind} {name}".strip() if isinstance(kind, str) and isinstance(name, str) else ""
+    about = " ".join(each for each in (kind, name) if isinstance(each, str) and each)
     text = f"what comes of it is no manifest: {about}: " if about else "what comes of it is no manifest: "
     return LayoutError(path, 0, 0, f"{text}{error.message}", error.hint)

@@ -115,9 +115,9 @@ def _target(clone: Repository, repo: Repository, top: Path | None, revision: str
 
 
 def _shared(top: Path) -> Iterator[str]:
-    """What workspaces are rendered of that stands elsewhere, as far as it is there."""
+    """What workspaces are rendered of that stands elsewhere."""
     with suppress(OSError, BadFile):
-        yield from (each for each in parse_fleet((top / FILE).read_bytes()).shared if (top / each).is_dir())
+        yield from parse_fleet((top / FILE).read_bytes()).shared
 
 
 def _base(clone: Repository, revision: str, recorded: RecordedFleet | None) -> tuple[End, tuple[str, ...]]:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
+import orjson
 import yaml
 
 from reconciler.rendering.rendering import Rendered
@@ -21,6 +22,12 @@ Object = dict[str, Any]
 
 class _Fault(Exception):
     """What is wrong with the files."""
+
+
+def _object(found: Any) -> Object:
+    if not isinstance(found, dict) or not isinstance(found.get("metadata"), dict) or "name" not in found["metadata"]:
+        raise _Fault("missing metadata.name in object")
+    return found
 
 
 class FakeRenders:
@@ -75,9 +82,13 @@ class FakeRenders:
             return Rendered(fault=str(fault), hint="correct it")
         if isinstance(objects, str):
             return Rendered(objects.encode())
-        return Rendered("---\n".join(yaml.safe_dump(each, sort_keys=False) for each in objects).encode())
+        return Rendered(b"\n---\n".join(map(orjson.dumps, objects)))
 
-    def _build(self, files: dict[str, bytes], directory: str, tool: Tool) -> list[Object] | str:
+    def _build(
+        self, files: dict[str, bytes], directory: str, tool: Tool, above: tuple[str, ...] = ()
+    ) -> list[Object] | str:
+        if directory in above:
+            raise _Fault(f"{directory} names itself")
         if tool is Tool.HELM:
             found = [data for path, data in sorted(files.items()) if path.startswith(f"{directory}/templates/")]
             return [each for data in found for each in yaml.safe_load_all(data)]
@@ -86,15 +97,17 @@ class FakeRenders:
         if said is None:
             raise _Fault(f"{directory} has no kustomization")
         kustomization = yaml.safe_load(said) or {}
+        if not isinstance(kustomization, dict):
+            raise _Fault("invalid Kustomization")
         if "raw" in kustomization:
             return str(kustomization["raw"])
         objects: list[Object] = []
         for each in kustomization.get("resources", []):
             path = posixpath.normpath(posixpath.join(directory, each))
             if path in files:
-                objects += [found for found in yaml.safe_load_all(files[path]) if found]
+                objects += [_object(found) for found in yaml.safe_load_all(files[path]) if found]
             elif any(file.startswith(f"{path}/") for file in files):
-                made = self._build(files, path, Tool.KUSTOMIZE)
+                made = self._build(files, path, Tool.KUSTOMIZE, (*above, directory))
                 assert not isinstance(made, str)
                 objects += made
             else:
