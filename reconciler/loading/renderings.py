@@ -18,11 +18,11 @@ from apiserver.model.remembered import Remembered, footprint
 from reconciler.layout import manifest
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.inputs import InputFinder, Inputs, files_of
-from reconciler.layout.manifest import Manifest
+from reconciler.layout.manifest import SEALED, Manifest
 from reconciler.layout.source import Piece
 from reconciler.layout.tree import RENDERED_BY, WorkspaceDir, WorkspaceTree
 from reconciler.layout.yamldoc import roots
-from reconciler.loading import unsealing
+from reconciler.loading import renderedsecrets, unsealing
 from reconciler.rendering.rendering import Renders
 from reconciler.rendering.request import RenderRequest, Tool
 
@@ -96,7 +96,7 @@ class Renderings:
             hint = _outside(found.inputs) or made.hint
             problem = LayoutError(found.path, 0, 0, f"cannot be rendered: {fault}", hint)
             return Piece(found.path, (), (problem,), found.request.tool, made.lasting)
-        piece = read(made.output, found.path, found.request.tool)
+        piece = read(made.output, found)
         size = sum(_EACH + footprint(each.value) for each in piece.manifests)
         self._made.put(key, piece, _EACH + size + sum(len(str(each)) for each in piece.problems))
         return piece
@@ -129,17 +129,19 @@ def _outside(inputs: Inputs) -> str:
 # --- what a program wrote
 
 
-def read(output: bytes, path: str, tool: str) -> Piece:
+def read(output: bytes, of: RenderedDirectory) -> Piece:
     """The manifests of an output, each read as a file of its own: what SOPS encrypted is one Secret there."""
+    path, tool = of.path, of.request.tool
     origin, manifests, problems = Origin(path, tool), list[Manifest](), list[LayoutError]()
     for number, document in enumerate(_documents(output)):
+        if SEALED in document:
+            blobs = (of.request.repo.blob(entry.id) for _, entry in of.request.files())
+            document = renderedsecrets.as_written(document, path, blobs)
         found = manifest.read(document, path)
         errors = [*found.errors, *_damaged(document, path, found.objects)]
         problems += [_told(error, document, path) for error in errors]
         if not errors:
-            manifests += [
-                replace(each, origin=origin, index=number, line=0, sealed=each.sealed) for each in found.objects
-            ]
+            manifests += [replace(each, origin=origin, index=number, line=0) for each in found.objects]
     if not manifests and not problems:
         text = "no object comes of it; nothing is deleted for that"
         hint = "have it make one, or remove the directory"
@@ -157,7 +159,11 @@ def _documents(output: bytes) -> Iterator[bytes]:
 
 
 def _damaged(document: bytes, path: str, objects: Sequence[Manifest]) -> tuple[LayoutError, ...]:
-    return unsealing.faults(document, path) if any(each.sealed is not None for each in objects) else ()
+    if all(each.sealed is None for each in objects):
+        return ()
+    if renderedsecrets.counts_all(document, path):
+        return (LayoutError(path, 0, 0, renderedsecrets.NOT_ONLY, renderedsecrets.REMEDY),)
+    return unsealing.faults(document, path)
 
 
 def _told(error: LayoutError, document: bytes, path: str) -> LayoutError:
