@@ -80,6 +80,7 @@ clusters: $(STAMP)
 	@cd tests && ../$(BIN)/python -m realclusters.binaries
 	@cd tests && ../$(BIN)/python -m realclusters.giteabinary
 	@cd tests && ../$(BIN)/python -m realclusters.sopsbinary
+	@cd tests && ../$(BIN)/python -m realclusters.helmbinary
 
 setup: $(STAMP)
 

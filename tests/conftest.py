@@ -1,5 +1,5 @@
 """What every test may use: `eventually`, which polls a condition with a deadline instead of sleeping, and the option
---update-golden, and the program sops.
+--update-golden, the programs sops, helm and kubectl, and one that stands for a hostile renderer.
 
 Real clusters are the matter of e2e/conftest.py.
 """
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pytest
 from hypothesis import settings
-from realclusters import sopsbinary
+from realclusters import binaries, helmbinary, hostilebinary, sopsbinary
 from realclusters.binaries import Unavailable
 
 T = TypeVar("T")
@@ -64,6 +64,33 @@ def sops() -> Path:
         return sopsbinary.find()
     except Unavailable as error:
         pytest.skip(f"no sops: {error}")
+
+
+@pytest.fixture(scope="session")
+def helm() -> Path:
+    """The program helm; without it a test is skipped by name."""
+    try:
+        return helmbinary.find()
+    except Unavailable as error:
+        pytest.skip(f"no helm: {error}")
+
+
+@pytest.fixture(scope="session")
+def kubectl_program() -> Path:
+    """The program kubectl, which has kustomize; without it a test is skipped by name."""
+    try:
+        return Path(binaries.find().kubectl)
+    except Unavailable as error:
+        pytest.skip(f"no kubectl: {error}")
+
+
+@pytest.fixture(scope="session")
+def hostile() -> Path:
+    """A program that does what it is told to, good or bad; without it a test is skipped by name."""
+    try:
+        return hostilebinary.find()
+    except Unavailable as error:
+        pytest.skip(f"no hostile renderer: {error}")
 
 
 @pytest.fixture(scope="session")

