@@ -17,6 +17,7 @@ from reconciler.commands import tenure as tenures
 from reconciler.commands.beside import Beside
 from reconciler.commands.installation import Installation
 from reconciler.commands.lookout import Lookout
+from reconciler.commands.rendering import renderer_of_server
 from reconciler.commands.report import Report
 from reconciler.commands.roles import REST, Roles, Work
 from reconciler.commands.settings import ReconcileSettings
@@ -41,6 +42,7 @@ class Rest:
     def __init__(self, settings: ReconcileSettings, report: Report, roles: Roles) -> None:
         self._settings, self._roles = settings, roles
         self._teller = Teller(report)
+        self._renderer = renderer_of_server(settings.data_dir, settings.rendering_kubectl, settings.rendering_helm)
         self._stop, self._wake = threading.Event(), threading.Event()
         self._mirror: Mirror | None = None
         self._store: Store | None = None
@@ -89,7 +91,7 @@ class Rest:
         mirror.clear_status_locks()
         lookout = Lookout(mirror, self._teller)
         lookout.wake = self._wake
-        station = Station(settings, handles, mirror, lookout, self._teller, self._roles)
+        station = Station(settings, handles, mirror, lookout, self._teller, self._roles, self._renderer)
         self._teller.attach(handles.status)
         installation = Installation(settings.data_dir, writer=tenure.writer)
         beside = Beside(station, tenure, UnderWayThere(handles.status), installation)

@@ -72,6 +72,11 @@ def touched(store: View, before: Iterable[WorkspaceTree], here: WorkspaceTree, s
     return out
 
 
+def any_noted(store: View) -> bool:
+    """Whether anything is rendered of any workspace."""
+    return bool(store.scan_rows(Table.RENDERINGS, limit=1))
+
+
 def others_by(store: View, by: str) -> set[str]:
     """The workspaces that were made with other programs."""
     return {path for path, found in _all(store) if found.by != by}

@@ -39,6 +39,8 @@ class RenderedAgain:
 
     def due(self) -> set[str]:
         """The paths of those that can be judged now."""
+        if not self._pending and not feeds.any_noted(self._store):
+            return set()  # and no program is looked for
         by = self._sources.renders.fingerprint
         if by != self._by:
             self._by = by

@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 
@@ -54,6 +54,8 @@ class DirectoryRenderer:
         self._lock = threading.Lock()
         self._under_way: dict[str, Future[Rendered]] = {}
         self._expected: deque[RenderRequest] = deque()
+        self._coming: Counter[str] = Counter()
+        """Digests of what is expected and has not come."""
         self._workers: set[threading.Thread] = set()
 
     def rendered(self, request: RenderRequest) -> Rendered:
@@ -74,12 +76,17 @@ class DirectoryRenderer:
     def expect(self, requests: Iterable[RenderRequest]) -> None:
         begun = list(requests)
         with self._lock:
-            self._expected.extend(begun[: max(0, _EXPECTED - len(self._expected))])
+            taken = begun[: max(0, _EXPECTED - len(self._expected))]
+            self._expected.extend(taken)
+            self._coming.update(request.digest for request in taken)
             self._workers = {worker for worker in self._workers if worker.is_alive()}
             for _ in range(min(self._settings.at_once - len(self._workers), len(self._expected))):
                 worker = threading.Thread(target=self._work, name="rendering", daemon=True)
                 self._workers.add(worker)
                 worker.start()
+
+    def is_expected(self, request: RenderRequest) -> bool:
+        return self._coming[request.digest] > 0
 
     def version(self, tool: Tool) -> str:
         try:
@@ -96,6 +103,7 @@ class DirectoryRenderer:
         """Forgets what was expected, waits for what runs, and leaves nothing but the cache."""
         with self._lock:
             self._expected.clear()
+            self._coming.clear()
             workers = list(self._workers)
         for worker in workers:
             worker.join()
@@ -151,6 +159,10 @@ class DirectoryRenderer:
                 request = self._expected.popleft()
             with contextlib.suppress(Exception):
                 self.rendered(request)
+            with self._lock:
+                self._coming[request.digest] -= 1
+                if self._coming[request.digest] <= 0:
+                    del self._coming[request.digest]
 
 
 def _digest(*parts: str) -> str:
