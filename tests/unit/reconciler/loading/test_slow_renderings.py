@@ -1,0 +1,91 @@
+"""A rendering that takes long: who needs it is judged last, and others go before the rest of its commit."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.fakerenders import FakeRenders
+from support.loadedfleet import A, B, LoadedFleet, configmap
+
+from apiserver.model.commits import own
+
+K = f"{A}/k"
+BESIDE = f"{A}/child"
+
+
+@pytest.fixture
+def renders() -> FakeRenders:
+    return FakeRenders()
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, renders: FakeRenders) -> Iterator[LoadedFleet]:
+    made = LoadedFleet(tmp_path / "fleet", renders=renders)
+    made.begin({f"{K}/kustomization.yaml": "resources: [x.yaml]\n", f"{K}/x.yaml": configmap("x", v="1")})
+    assert made.held() == {}
+    yield made
+    renders.go_on()
+    made.close()
+
+
+def test_all_of_a_commit_are_begun_before_any_is_waited_for(fleet: LoadedFleet, renders: FakeRenders) -> None:
+    renders.expected.clear()
+    fleet.commit({f"{place}/x.yaml": configmap("x", v="2") for place in (K,)} | {f"{B}/app.yaml": configmap(a="c")})
+    assert renders.expected == [K]
+
+
+def test_nobody_waits_for_a_strangers_rendering(fleet: LoadedFleet, renders: FakeRenders) -> None:
+    """The rest of its commit is there, and the next commit too, while it is rendered."""
+    renders.slow = {K}
+    fleet.repo.commit({f"{K}/x.yaml": configmap("x", v="2"), f"{B}/app.yaml": configmap(a="first")})
+    first, seen = fleet.repo.head, list[object]()
+
+    def meanwhile() -> None:
+        if not seen:
+            fleet.repo.commit({f"{B}/app.yaml": configmap(a="second")})
+            fleet.loader.overtake(own(fleet.repo.head))
+            seen.append(fleet.data("root:b"))
+            seen.append(fleet.data("root:a", "x"))
+            renders.go_on()
+
+    fleet.loader.meanwhile = meanwhile
+    loaded = fleet.loader.load(own(first))
+    assert seen == [{"a": "second"}, {"v": "1"}]
+    assert fleet.data("root:a", "x") == {"v": "2"}
+    assert fleet.data("root:b") == {"a": "second"}
+    assert len(loaded.steps) == 2
+    assert fleet.fleet().commit == own(fleet.repo.head)
+
+
+def test_who_is_asked_for_while_it_is_rendered_waits_for_its_turn(fleet: LoadedFleet, renders: FakeRenders) -> None:
+    renders.slow = {K}
+    fleet.repo.commit({f"{K}/x.yaml": configmap("x", v="2")})
+    first, seen = fleet.repo.head, list[object]()
+
+    def meanwhile() -> None:
+        if not seen:
+            fleet.repo.commit({f"{A}/app.yaml": configmap(a="late")})
+            found = fleet.loader.overtake(own(fleet.repo.head))
+            seen.extend([found is not None and bool(found.waits_for), fleet.data("root:a")])
+            renders.go_on()
+
+    fleet.loader.meanwhile = meanwhile
+    fleet.loader.load(own(first))
+    assert seen == [True, {"a": "b"}]
+    assert fleet.data("root:a") == {"a": "late"}
+    assert fleet.data("root:a", "x") == {"v": "2"}
+
+
+def test_what_a_workspace_stands_in_is_waited_for_first(fleet: LoadedFleet, renders: FakeRenders) -> None:
+    fleet.commit({f"{BESIDE}/workspace.yaml": "", f"{BESIDE}/app.yaml": configmap()})
+    renders.slow = {K}
+    go_on = threading.Timer(0.2, renders.go_on)
+    go_on.start()
+    fleet.commit({f"{K}/x.yaml": configmap("x", v="2"), f"{BESIDE}/app.yaml": configmap(a="c")})
+    go_on.join()
+    assert fleet.held() == {}
+    assert fleet.data("root:a", "x") == {"v": "2"}
+    assert fleet.data("root:a:child") == {"a": "c"}
