@@ -60,6 +60,7 @@ bench: $(STAMP) clusters
 	@$(BIN)/python bench/history.py $(WORKSPACES)
 	@$(BIN)/python bench/at_commit.py $(WORKSPACES)
 	@$(BIN)/python bench/drill.py $(WORKSPACES)
+	@$(BIN)/python bench/rendering.py
 	@$(BIN)/python bench/pushes.py
 	@$(BIN)/python bench/start.py
 	@$(BIN)/python bench/commit_to_applied.py

@@ -34,6 +34,8 @@ _ALONE = (
     *("--as-pid-1", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"),
     *("--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "rendering"),
 )
+_THREADS = 256
+"""Which the kernel counts in the new namespace alone, of whoever is not root."""
 _FIRST = 1
 """The number of the program's process, which --as-pid-1 makes it."""
 
@@ -97,7 +99,7 @@ class Bubblewrap:
         try:
             pid = orjson.loads(said)["child-pid"]
             started = started._replace(inner=os.pidfd_open(pid))
-            for number, limit in limits_of(run.bounds).items():
+            for number, limit in {**limits_of(run.bounds), resource.RLIMIT_NPROC: (_THREADS, _THREADS)}.items():
                 resource.prlimit(pid, number, limit)
             os.write(go, b"\n")
             return started

@@ -47,14 +47,19 @@ class Started(NamedTuple):
     held: tuple[int, ...] = ()
     inner: int | None = None
 
+    def kill(self) -> None:
+        """Of the two the program, so that the sandbox is there to see it off: nobody else waits for it."""
+        if self.inner is None:
+            self.process.kill()
+            return
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.inner, signal.SIGKILL)
+
     def close(self) -> None:
         """Ends it with all that it started, and waits for that."""
-        if self.inner is not None:
-            # Before the sandbox, which then is there to see it off: nobody else waits for it.
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self.inner, signal.SIGKILL)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(_GRACE)
+        self.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(_GRACE)
         self.process.kill()
         self.process.wait()
         for stream in (self.process.stdout, self.process.stderr):

@@ -31,6 +31,7 @@ _FORMAT = "1"
 """Changes with what this room makes of the same request and the same program."""
 _PASSING = 10.0
 """Seconds for which a fault of this machine is told without another try."""
+_MOMENT = 0.05
 _EXPECTED = 100_000
 """Requests that wait to be begun; beyond that a request is begun when it is asked for."""
 
@@ -42,7 +43,8 @@ class DirectoryRenderer:
         """`confinements`: the sandboxes to choose from, the best first; by default those that there are."""
         among = sandboxes.known_sandboxes() if confinements is None else confinements
         bounds = settings.bounds
-        self._settings = settings
+        self._at_once = settings.at_once
+        self._decided = {tool: _decided(tool, settings) for tool in Tool}
         self._tools = FoundTools(
             {Tool.KUSTOMIZE: settings.kubectl, Tool.HELM: settings.helm},
             lambda tool, program: sandboxes.tried(tool, program, among, bounds),
@@ -64,14 +66,19 @@ class DirectoryRenderer:
         except NoProgram as error:
             return Rendered(fault=str(error), hint=error.hint, lasting=False)
         key = self._key(request, ready)
-        found = self._known(key)
-        if found is not None:
-            return found
-        with self._lock:
-            others = self._under_way.get(key)
+        while True:
+            found = self._known(key)
+            if found is not None:
+                return found
+            with self._lock:
+                others = self._under_way.get(key)
+                if others is None:
+                    mine = self._under_way[key] = Future[Rendered]()
             if others is None:
-                mine = self._under_way[key] = Future[Rendered]()
-        return self._made(key, request, ready, mine) if others is None else others.result()
+                return self._made(key, request, ready, mine)
+            # Who was first may have had another repository, which is away; this one's is asked then.
+            with contextlib.suppress(Exception):
+                return others.result()
 
     def expect(self, requests: Iterable[RenderRequest]) -> None:
         begun = list(requests)
@@ -80,7 +87,7 @@ class DirectoryRenderer:
             self._expected.extend(taken)
             self._coming.update(request.digest for request in taken)
             self._workers = {worker for worker in self._workers if worker.is_alive()}
-            for _ in range(min(self._settings.at_once - len(self._workers), len(self._expected))):
+            for _ in range(min(self._at_once - len(self._workers), len(self._expected))):
                 worker = threading.Thread(target=self._work, name="rendering", daemon=True)
                 self._workers.add(worker)
                 worker.start()
@@ -96,28 +103,23 @@ class DirectoryRenderer:
 
     @property
     def fingerprint(self) -> str:
-        versions = (f"{tool} {self.version(tool) or 'none'}" for tool in Tool)
-        return _digest(*self._decides(Tool.KUSTOMIZE), *self._decides(Tool.HELM), *versions)
+        return _digest(*(part for tool in Tool for part in (self._decided[tool], self.version(tool) or "none")))
 
     def close(self) -> None:
-        """Forgets what was expected, waits for what runs, and leaves nothing but the cache."""
+        """Forgets what was expected, ends what runs, and leaves nothing but the cache. A process that ends at once need
+        not: what runs ends with it, and what it leaves of its work goes with the next."""
         with self._lock:
             self._expected.clear()
             self._coming.clear()
             workers = list(self._workers)
         for worker in workers:
-            worker.join()
+            while worker.is_alive():
+                self._rounds.end()
+                worker.join(_MOMENT)
         self._rounds.close()
 
-    def _decides(self, tool: Tool) -> tuple[str, ...]:
-        """The settings that decide what the same files come to."""
-        settings, bounds = self._settings, self._settings.bounds
-        numbers = (bounds.memory, bounds.output, bounds.files, bounds.content)
-        told = (settings.kube_version, *settings.api_versions) if tool is Tool.HELM else ()
-        return (_FORMAT, tool, *map(str, numbers), *told)
-
     def _key(self, request: RenderRequest, ready: ReadyTool) -> str:
-        return _digest(*self._decides(request.tool), ready.version, request.directory, request.digest)
+        return _digest(self._decided[request.tool], ready.version, request.directory, request.digest)
 
     def _known(self, key: str) -> Rendered | None:
         found = self._memory.get(key)
@@ -163,6 +165,14 @@ class DirectoryRenderer:
                 self._coming[request.digest] -= 1
                 if self._coming[request.digest] <= 0:
                     del self._coming[request.digest]
+
+
+def _decided(tool: Tool, settings: RenderingSettings) -> str:
+    """Stands for the settings that decide what the same files come to."""
+    bounds = settings.bounds
+    numbers = (bounds.memory, bounds.output, bounds.files, bounds.content)
+    told = (settings.kube_version, *settings.api_versions) if tool is Tool.HELM else ()
+    return _digest(_FORMAT, tool, *map(str, numbers), *told)
 
 
 def _digest(*parts: str) -> str:

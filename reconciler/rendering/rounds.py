@@ -5,6 +5,7 @@ Called by renderer, which knows what was rendered before. As many run at once as
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
@@ -17,13 +18,16 @@ from reconciler.rendering.limits import grants
 from reconciler.rendering.material import UnfitFiles, lay_out
 from reconciler.rendering.rendering import Rendered
 from reconciler.rendering.request import RenderRequest, Tool
-from reconciler.rendering.running import RunEnd, RunResult, run_confined
+from reconciler.rendering.running import RunEnd, RunResult, UnderWay, run_confined
 from reconciler.rendering.sandboxes import ReadyTool
 from reconciler.rendering.settings import RenderingSettings
 from reconciler.rendering.workplace import Workplace
 
+log = logging.getLogger(__name__)
+
 _MEMORY = b"out of memory"
 _KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
+_CPU = (-signal.SIGXCPU, 128 + signal.SIGXCPU)
 
 
 class Rounds:
@@ -32,6 +36,7 @@ class Rounds:
     def __init__(self, settings: RenderingSettings) -> None:
         self._settings = settings
         self._workplace = Workplace(settings.cache / "work")
+        self._under_way = UnderWay()
         self._turns = threading.BoundedSemaphore(max(1, settings.at_once))
 
     def render(self, request: RenderRequest, ready: ReadyTool) -> Rendered:
@@ -45,8 +50,15 @@ class Rounds:
                     return self._run(request, ready, top)
             except UnfitFiles as error:
                 return Rendered(fault=words.plain(str(error)), hint=error.hint)
-            except (OSError, NoConfinement) as error:
-                return _here(f"{request.tool} could not be run here: {error}")
+            except OSError as error:  # without the name of the file, which is this machine's
+                return _here(f"{request.tool} could not be run here: {error.strerror}")
+            except NoConfinement as error:
+                log.warning("%s could not be run: %s", request.tool, error)
+                return _here(f"{request.tool} could not be run here: its sandbox did not begin, as the log says")
+
+    def end(self) -> None:
+        """Ends what runs just now."""
+        self._under_way.end()
 
     def close(self) -> None:
         self._workplace.close()
@@ -61,13 +73,13 @@ class Rounds:
             request.directory,
             bounds,
         )
-        result = run_confined(ready.confinement, run)
+        result = run_confined(ready.confinement, run, self._under_way)
         fault = self._fault(request, result, run, ready.confinement)
         if fault is not None or request.tool is Tool.KUSTOMIZE:
             return fault or Rendered(result.output)
         # Charts can draw lots and look at the clock: each load would be another commit's worth of changes.
         left = replace(bounds, seconds=max(1.0, bounds.seconds - (time.monotonic() - began)))
-        again = run_confined(ready.confinement, run._replace(bounds=left))
+        again = run_confined(ready.confinement, run._replace(bounds=left), self._under_way)
         if again.end is RunEnd.TIME:
             return self._late()
         return Rendered(result.output) if again.output == result.output else Rendered(fault=_LOTS, hint=_NO_LOTS)
@@ -76,7 +88,7 @@ class Rounds:
         self, request: RenderRequest, result: RunResult, run: ConfinedRun, sandbox: Confinement
     ) -> Rendered | None:
         bounds = run.bounds
-        if result.end is RunEnd.TIME:
+        if result.end is RunEnd.TIME or result.code in _CPU:
             return self._late()
         if result.end is RunEnd.OUTPUT:
             text = f"it prints more than {bounds.output >> 20} MiB"

@@ -5,10 +5,13 @@ Called by renderer, in whichever thread asks for the rendering.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import subprocess
+import threading
 import time
+from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
@@ -34,11 +37,36 @@ class RunResult(NamedTuple):
     end: RunEnd
 
 
-def run_confined(confinement: Confinement, run: ConfinedRun) -> RunResult:
+class UnderWay:
+    """Programs that run, for who ends them all. Safe from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._started: list[Started] = []
+
+    @contextlib.contextmanager
+    def noted(self, started: Started) -> Iterator[None]:
+        with self._lock:
+            self._started.append(started)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._started.remove(started)
+
+    def end(self) -> None:
+        """Whoever waits for one is told that it was killed."""
+        with self._lock:
+            for started in self._started:
+                started.kill()
+
+
+def run_confined(confinement: Confinement, run: ConfinedRun, under_way: UnderWay | None = None) -> RunResult:
     """Nothing of it is left when this returns. Raises NoConfinement and OSError."""
     started = confinement.start(run)
     try:
-        return _listen(started, run)
+        with (under_way or UnderWay()).noted(started):
+            return _listen(started, run)
     finally:
         started.close()
 
@@ -52,7 +80,8 @@ def _listen(started: Started, run: ConfinedRun) -> RunResult:
                 selector.register(stream.fileno(), selectors.EVENT_READ, stream is process.stdout)
         while selector.get_map():
             ready = selector.select(max(0.0, until - time.monotonic()))
-            if not ready:
+            # Also of what is always ready, since it prints without an end.
+            if not ready or time.monotonic() > until:
                 return RunResult(-9, b"", bytes(said), RunEnd.TIME)
             for key, _ in ready:
                 part = os.read(key.fd, _PART)

@@ -27,11 +27,11 @@ _COMMON = {
     "lseek": (8, 62), "pread64": (17, 67), "readv": (19, 65), "writev": (20, 66), "getdents64": (217, 61),
     "readlinkat": (267, 78), "faccessat": (269, 48), "faccessat2": (439, 439), "statfs": (137, 43),
     "fstatfs": (138, 44), "fadvise64": (221, 223), "getcwd": (79, 17), "chdir": (80, 49), "fchdir": (81, 50),
-    "fcntl": (72, 25), "dup": (32, 23), "dup3": (292, 24), "pipe2": (293, 59), "execve": (59, 221),
+    "dup": (32, 23), "dup3": (292, 24), "pipe2": (293, 59), "execve": (59, 221),
     "set_tid_address": (218, 96), "set_robust_list": (273, 99), "rseq": (334, 293), "getrandom": (318, 278),
     "uname": (63, 160), "sysinfo": (99, 179), "getrusage": (98, 165), "times": (100, 153), "getpid": (39, 172),
     "gettid": (186, 178), "getppid": (110, 173), "getuid": (102, 174), "geteuid": (107, 175), "getgid": (104, 176),
-    "getegid": (108, 177), "sched_getaffinity": (204, 123), "getrlimit": (97, 163), "membarrier": (324, 283),
+    "getegid": (108, 177), "sched_getaffinity": (204, 123), "getrlimit": (97, 163),
     "exit": (60, 93), "exit_group": (231, 94),
 }  # fmt: skip
 """Name: number on x86_64, on aarch64. `execve` starts the program itself; that it finds no other is the sandboxes'."""
@@ -42,12 +42,14 @@ _OLD = {
 """Those that x86_64 alone has."""
 _WITH_CONDITIONS = {
     "clone": (56, 220), "prctl": (157, 167), "ioctl": (16, 29), "tgkill": (234, 131), "prlimit64": (302, 261),
-    "socket": (41, 198),
+    "socket": (41, 198), "fcntl": (72, 25),
 }  # fmt: skip
 
 _CLONE_THREAD = 0x10000
 _PR_SET_NAME, _PR_GET_NAME, _PR_SET_VMA = 15, 16, 0x53564D41
 _TCGETS, _FIOCLEX = 0x5401, 0x5451
+_F_PLAIN = (0, 1, 2, 3, 4, 1030)
+"""To duplicate a descriptor and to see and set its flags; not to have signals sent to whom one likes (F_SETOWN)."""
 
 _LOAD, _EQUALS, _HAS, _RETURN = 0x20, 0x15, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
@@ -85,6 +87,7 @@ def filter_for(own: int = OWN, machine: str = "") -> bytes | None:
     code += _where(special["clone"], 0, _HAS, (_CLONE_THREAD,))
     code += _where(special["prctl"], 0, _EQUALS, (_PR_SET_NAME, _PR_GET_NAME, _PR_SET_VMA))
     code += _where(special["ioctl"], 1, _EQUALS, (_TCGETS, _FIOCLEX))
+    code += _where(special["fcntl"], 1, _EQUALS, _F_PLAIN)
     code += _where(special["tgkill"], 0, _EQUALS, (own,))
     code += _where(special["prlimit64"], 0, _EQUALS, (0,))
     code += _where(special["socket"], 0, _EQUALS, ())

@@ -49,7 +49,7 @@ _HINTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "file a base, with a kustomization.yaml of its own, and name that directory",
         ),
         (
-            r"must build at directory|no such file or directory",
+            r"no such file or directory|not a valid directory",
             "what it names has to stand in the workspace, or in a directory that spec.rendering.shared of "
             "treeplane.yaml names",
         ),

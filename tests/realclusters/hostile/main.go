@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -125,6 +126,28 @@ func do(deed string, told []string) {
 		os.Stdout.Close()
 		os.Stderr.Close()
 		time.Sleep(time.Hour)
+	case "threads":
+		for at := 0; at < number; at++ {
+			go func() {
+				runtime.LockOSThread()
+				syscall.Nanosleep(&syscall.Timespec{Sec: 5}, nil)
+			}()
+		}
+		time.Sleep(time.Second)
+		done("")
+	case "owner": // has the kernel signal another process once something can be read
+		var ends [2]int
+		check(syscall.Pipe(ends[:]))
+		for command, value := range map[uintptr]uintptr{8: uintptr(number), 10: 9} { // F_SETOWN, F_SETSIG
+			if _, _, problem := syscall.Syscall(syscall.SYS_FCNTL, uintptr(ends[0]), command, value); problem != 0 {
+				number_of(problem)
+			}
+		}
+		done("")
+	case "babble":
+		for {
+			fmt.Fprintln(os.Stderr, "y")
+		}
 	case "lots":
 		fmt.Println(time.Now().UnixNano())
 	case "same":

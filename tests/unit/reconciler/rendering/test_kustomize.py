@@ -152,7 +152,9 @@ def test_mistakes_are_told_in_its_own_words(render: Rendering, kustomization: st
 
 
 def test_what_is_no_manifest(render: Rendering) -> None:
-    assert "a.yaml" in render("resources: [a.yaml]", {"./a.yaml": "hello: world"}).fault
+    came = render("resources: [a.yaml]", {"./a.yaml": "hello: world"})
+    assert "a.yaml" in came.fault and "missing Resource metadata" in came.fault
+    assert came.hint == f"try it in a clone: kubectl kustomize {HERE}"
 
 
 def test_nothing_is_a_fault(render: Rendering) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -114,6 +115,16 @@ def test_who_waits_does_not_wait_for_all_that_is_expected(make: Making, files: R
     renderer.expect([files.request({f"{n}/deed": f"same {n}"}, str(n)) for n in range(3)])
     assert renderer.rendered(files.request({"a/deed": "same x"}, "a")).output
     assert renderer.rendered(files.request({"slow/deed": "wait"}, "slow")).fault == "it takes more than 3 s"
+
+
+def test_close_ends_what_runs(make: Making, files: RenderedFiles, counted: Counted, eventually: Any) -> None:
+    renderer = make()
+    renderer.expect([files.request({f"{n}/deed": "wait"}, str(n)) for n in range(9)])
+    eventually(lambda: len(counted.runs) == 2)
+    began = time.monotonic()
+    renderer.close()
+    assert time.monotonic() - began < 15
+    assert len(counted.runs) == 2
 
 
 def test_settings_and_versions_are_part_of_what_is_kept(make: Making, files: RenderedFiles, counted: Counted) -> None:

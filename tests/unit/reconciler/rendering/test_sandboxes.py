@@ -119,6 +119,7 @@ def test_it_touches_no_other_process(does: Any) -> None:
             assert refused(does("signal", str(other.pid)))
             assert refused(does("signal", str(os.getpid())))
             assert refused(does("signal", "-1"))
+            assert refused(does("owner", str(other.pid)))
             assert other.poll() is None
         finally:
             other.kill()
@@ -167,7 +168,7 @@ def test_it_prints_no_more(does: Any) -> None:
     assert len(does("complain", "100").said) < MIB
 
 
-@pytest.mark.parametrize("deed", ["spin", "wait", "linger"])
+@pytest.mark.parametrize("deed", ["spin", "wait", "linger", "babble"])
 def test_its_time_ends_and_nothing_is_left(does: Any, program: Path, deed: str) -> None:
     before = _running(program)
     assert does(deed, seconds=0.5).end is RunEnd.TIME

@@ -71,6 +71,7 @@ def test_what_is_allowed_on_conditions() -> None:
     assert verdict(code, 302, 0) == ALLOWED and verdict(code, 302, 1) == REFUSED
     assert verdict(code, 157, 1) == REFUSED  # not to outlive its parent
     assert verdict(code, 16, 0, 0x5412) == REFUSED  # TIOCSTI
+    assert verdict(code, 72, 0, 3) == ALLOWED and verdict(code, 72, 0, 8) == REFUSED  # F_GETFL, F_SETOWN
     assert {verdict(code, 41, family) for family in range(50)} == {REFUSED}
 
 
