@@ -51,7 +51,6 @@ class Reconciler:
         """`roles`: this process has the locks of all."""
         self._settings, self._roles = settings, roles
         self._teller = Teller(report)
-        # It ends with the process, as what it has started does.
         self._renderer = renderer_of_server(settings.data_dir, settings.rendering_kubectl, settings.rendering_helm)
         self._store: Store | None = None
         self._mirror = Mirror(settings.data_dir, settings.source, settings.branch, STATUS_BRANCH)
@@ -91,6 +90,7 @@ class Reconciler:
             store, self._store = self._store, None
             if store is not None:
                 store.close()
+            self._renderer.close()
 
     def _run(
         self, handles: Handles, start: Start, beginning: Beginning, installation: Installation, *, anew: bool

@@ -59,11 +59,14 @@ class Rest:
             self._roles.look(self._store)
 
     def run(self) -> None:
-        while self._roles.lock(stopped=self._stop.is_set):
-            if self._serve():
-                return
-            self._roles.lend(REST)
-            self._stop.wait(_LOOK)
+        try:
+            while self._roles.lock(stopped=self._stop.is_set):
+                if self._serve():
+                    return
+                self._roles.lend(REST)
+                self._stop.wait(_LOOK)
+        finally:
+            self._renderer.close()
 
     def _serve(self) -> bool:
         """Whether there was a tenure, which is over now."""

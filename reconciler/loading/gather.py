@@ -18,7 +18,7 @@ from reconciler.layout.source import ManifestSource, Piece
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.case import Case
 from reconciler.loading.render import Accepted
-from reconciler.loading.saidbefore import SaidBefore
+from reconciler.loading.saidbefore import RenderedBefore
 from reconciler.loading.shipped import is_root_open, shipped
 from reconciler.loading.sources import Sources, generated
 from reconciler.loading.unsealing import Unsealing
@@ -73,7 +73,7 @@ class Gatherer:
     """Reads through `sources`; `base` gives the tree at which a workspace is served now. `said`: what of that counts
     where a program made it."""
 
-    def __init__(self, sources: Sources, said: SaidBefore | None = None) -> None:
+    def __init__(self, sources: Sources, said: RenderedBefore | None = None) -> None:
         self._sources, self._said = sources, said
 
     def gather(self, case: Case, base: WorkspaceTree | None, *, whole: bool) -> Gathered:

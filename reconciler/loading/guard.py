@@ -31,7 +31,7 @@ from reconciler.layout.draft import Draft
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import ReadOnly
 from reconciler.loading import copies
-from reconciler.loading.saidbefore import SaidBefore
+from reconciler.loading.saidbefore import RenderedBefore
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.sources import Sources
 from reconciler.plan.deletions import (
@@ -259,7 +259,7 @@ class Guard:
         tree = self.served.of(record)
         place = self.served.place(tree, record) if tree is not None else None
         if tree is not None and place is not None:
-            said = SaidBefore(self.store, record.cluster, always=False)
+            said = RenderedBefore(self.store, record.cluster, always=False)
             for piece in self.sources.of(*self.sources.served(tree, place, record.pin)).pieces():
                 yield from said.of(piece)
 

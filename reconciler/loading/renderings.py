@@ -32,6 +32,7 @@ _CHART = RENDERED_BY[-1]
 _KEPT, _KEPT_PATHS, _EACH = 8 * 1024 * 1024, 1024 * 1024, 512
 """Bytes in memory of what was made, of where workspaces have something rendered, and of one beside what it says."""
 _BETWEEN = re.compile(rb"^---(?=[ \t\r\n]|$)", re.MULTILINE)
+_LATE = "what its workspace has rendered takes too long together"
 _NO_SOURCE = "put into that directory what it is made of, or a base into one that spec.rendering.shared names"
 
 
@@ -54,6 +55,8 @@ class Renderings:
 
     def __init__(self, renders: Renders) -> None:
         self.renders = renders
+        self.late: set[str] = set()
+        """Digests of what is not rendered for now, since the others of its workspace took too long (expected)."""
         self._finder = InputFinder()
         self._known: Remembered[str, tuple[str, ...]] = Remembered(_KEPT_PATHS)
         self._made: Remembered[tuple[str, str, str], Piece] = Remembered(_KEPT)
@@ -90,6 +93,10 @@ class Renderings:
         known = self._made.get(key)
         if known is not None:
             return known
+        if found.request.digest in self.late:
+            hint = "have it render less, or give some of it another workspace; it is tried again"
+            problem = LayoutError(found.path, 0, 0, f"cannot be rendered: {_LATE}", hint)
+            return Piece(found.path, (), (problem,), found.request.tool, lasting=False)
         made = self.renders.rendered(found.request)
         if made.fault or not made.output.strip():
             fault = made.fault or "nothing comes of it; nothing is deleted for that"

@@ -27,7 +27,7 @@ _SERVED = frozenset({"metadata", "spec", "status"})
 """Parts of an object in which others than git may have said something."""
 
 
-class SaidBefore:
+class RenderedBefore:
     """Of one workspace. `always`: nothing that is rendered now tells what was served."""
 
     def __init__(self, store: View, cluster: str, *, always: bool) -> None:

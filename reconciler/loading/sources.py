@@ -58,6 +58,15 @@ class Sources:
         source = self.of(tree, directory)
         return source.rendered() if isinstance(source, PlainFiles) else ()
 
+    def too_late(self, some: Iterable[RenderedDirectory]) -> None:
+        """These are not rendered now: those of their workspace took too long. Until `in_time` says otherwise."""
+        for each in some:
+            self._files[each.request.repo].renderings.late.add(each.request.digest)
+
+    def in_time(self, some: Iterable[RenderedDirectory]) -> None:
+        for each in some:
+            self._files[each.request.repo].renderings.late.discard(each.request.digest)
+
     def pinned(self, tree: WorkspaceTree, directory: WorkspaceDir, commit: str) -> Content | None:
         """Where a commit has the content of a workspace that stands in `directory` of `tree`; None where it is no
         commit here, or the workspace is not there."""

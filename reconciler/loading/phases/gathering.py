@@ -6,7 +6,7 @@ from apiserver.registry.tree import summary
 from reconciler.loading import feeds
 from reconciler.loading.gather import Gatherer
 from reconciler.loading.phases.judgement import Judgement
-from reconciler.loading.saidbefore import SaidBefore
+from reconciler.loading.saidbefore import RenderedBefore
 
 
 def look(at: Judgement) -> None:
@@ -26,7 +26,7 @@ def gather_all(at: Judgement) -> None:
 def _gather(at: Judgement, *, whole: bool) -> None:
     record, grounds = at.case.record, at.grounds
     base = grounds.served.of(record) if record is not None else None
-    said = SaidBefore(grounds.store, record.cluster, always=_by_others(at)) if record is not None else None
+    said = RenderedBefore(grounds.store, record.cluster, always=_by_others(at)) if record is not None else None
     at.gathered = Gatherer(grounds.site.sources, said).gather(at.case, base, whole=whole)
     if at.case.trespasses and (record is None or not record.served):
         at.gathered.workspace = None  # of what nobody may make its name is shown, and why

@@ -11,6 +11,8 @@ from support.fakerenders import FakeRenders
 from support.loadedfleet import A, B, LoadedFleet, configmap
 
 from apiserver.model.commits import own
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.loading.expected import TOGETHER, ExpectedRenderings
 
 K = f"{A}/k"
 BESIDE = f"{A}/child"
@@ -35,6 +37,34 @@ def test_all_of_a_commit_are_begun_before_any_is_waited_for(fleet: LoadedFleet, 
     renders.expected.clear()
     fleet.commit({f"{place}/x.yaml": configmap("x", v="2") for place in (K,)} | {f"{B}/app.yaml": configmap(a="c")})
     assert renders.expected == [K]
+
+
+def test_what_a_workspace_renders_has_so_long_together(fleet: LoadedFleet, renders: FakeRenders) -> None:
+    """A few of it are under way at a time; the rest is late once the first has come and time is over."""
+    places = [f"{A}/k{number}" for number in range(8)]
+    files = {f"{place}/kustomization.yaml": "resources: [x.yaml]\n" for place in places}
+    fleet.repo.commit({**files, **{f"{place}/x.yaml": configmap(place[-2:]) for place in places}})
+    clock, sources = [0.0], fleet.loader.sources
+    expected = ExpectedRenderings(sources, lambda: clock[0])
+    renders.expected.clear()
+    renders.slow = {*places[1:]}
+    tree = WorkspaceTree(fleet.mirror.repository, fleet.mirror.repository.commit(fleet.repo.head).tree)
+    expected.begin(tree, [tree.find("root:a")])
+    assert renders.expected == [K, *places[:3]]
+    assert not expected.is_there("root:a")
+    assert renders.expected == [K, *places[:5]]
+    clock[0] = TOGETHER
+    assert not expected.is_there("root:a")
+    clock[0] = TOGETHER + 1
+    assert expected.is_there("root:a")
+    place = tree.find("root:a")
+    assert place is not None
+    source = sources.of(tree, place)
+    late = {piece.name.split("/")[-2] for piece in source.pieces() if not piece.lasting}
+    assert late == {f"k{number}" for number in range(1, 8)}
+    expected.begin(tree, [place])
+    renders.go_on()
+    assert all(piece.lasting for piece in source.pieces())
 
 
 def test_nobody_waits_for_a_strangers_rendering(fleet: LoadedFleet, renders: FakeRenders) -> None:
