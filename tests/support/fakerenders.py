@@ -60,6 +60,9 @@ class FakeRenders:
             self._cache[key] = self._made(request)
         return self._cache[key]
 
+    def close(self) -> None:
+        """As the real one."""
+
     def expect(self, requests: Iterable[RenderRequest]) -> None:
         self.expected += [each.directory for each in requests]
 
