@@ -18,7 +18,7 @@ from reconciler.rendering.limits import grants
 from reconciler.rendering.material import UnfitFiles, lay_out
 from reconciler.rendering.rendering import Rendered
 from reconciler.rendering.request import RenderRequest, Tool
-from reconciler.rendering.running import RunEnd, RunResult, UnderWay, run_confined
+from reconciler.rendering.running import RunEnd, RunResult, RunsUnderWay, run_confined
 from reconciler.rendering.sandboxes import ReadyTool
 from reconciler.rendering.settings import RenderingSettings
 from reconciler.rendering.workplace import Workplace
@@ -36,7 +36,7 @@ class Rounds:
     def __init__(self, settings: RenderingSettings) -> None:
         self._settings = settings
         self._workplace = Workplace(settings.cache / "work")
-        self._under_way = UnderWay()
+        self._under_way = RunsUnderWay()
         self._turns = threading.BoundedSemaphore(max(1, settings.at_once))
 
     def render(self, request: RenderRequest, ready: ReadyTool) -> Rendered:

@@ -37,7 +37,7 @@ class RunResult(NamedTuple):
     end: RunEnd
 
 
-class UnderWay:
+class RunsUnderWay:
     """Programs that run, for who ends them all. Safe from several threads."""
 
     def __init__(self) -> None:
@@ -61,11 +61,11 @@ class UnderWay:
                 started.kill()
 
 
-def run_confined(confinement: Confinement, run: ConfinedRun, under_way: UnderWay | None = None) -> RunResult:
+def run_confined(confinement: Confinement, run: ConfinedRun, under_way: RunsUnderWay | None = None) -> RunResult:
     """Nothing of it is left when this returns. Raises NoConfinement and OSError."""
     started = confinement.start(run)
     try:
-        with (under_way or UnderWay()).noted(started):
+        with (under_way or RunsUnderWay()).noted(started):
             return _listen(started, run)
     finally:
         started.close()
