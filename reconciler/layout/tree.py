@@ -77,8 +77,8 @@ class WorkspaceTree:
     `claims` maps directories to the workspace paths that own them although their workspace.yaml is gone: a parent never
     inherits what it leaves behind. `compare.touched` adds to it what it finds; the loader keeps it for the next commit.
     `duplicates` maps a path to its directories where there are several: complete after `workspaces` has been read to
-    its end, or for what `compare.touched` named. `renders`: workspaces that `workspaces` found to have a directory that
-    is rendered.
+    its end, or for what `compare.touched` named. `renders`: by path, workspaces that `workspaces` found to have a
+    directory that is rendered.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class WorkspaceTree:
         self._grouping = grouping or Grouping(repo)
         self.claims: dict[str, str] = dict(claims or {})
         self.duplicates: dict[str, list[str]] = {}
-        self.renders: set[str] = set()
+        self.renders: dict[str, WorkspaceDir] = {}
         self._stacks: dict[str, ignore.Stack] = {}
 
     def beside(self, tree_id: str) -> WorkspaceTree:
@@ -140,23 +140,26 @@ class WorkspaceTree:
             return
         seen: set[int] = set()  # hashes: a million paths would weigh more than all else here
         directory, above = (top.directory, paths.parent(top.path)) if top is not None else (ROOT, None)
-        pending = [(tree, directory, above or "", self.stack(directory.rpartition("/")[0]))]
+        around: WorkspaceDir | None = None
+        pending = [(tree, directory, above or "", around, self.stack(directory.rpartition("/")[0]))]
         while pending:
-            tree, directory, owner, stack = pending.pop()
+            tree, directory, owner, around, stack = pending.pop()
             level = self.look(tree, directory, stack)
             path = self.boundary(level, directory, owner)
             if path is not None:
-                owner = path
+                owner, around = path, workspace_dir(path, directory, tree, level)
                 if hash(path) not in seen or len(self.directories(path)) < 2:
                     seen.add(hash(path))
-                    yield workspace_dir(path, directory, tree, level)
+                    yield around
                 elif path not in self.duplicates:
                     self.duplicates[path] = sorted(self.directories(path))
-            if level.is_rendered:
-                self.renders.add(owner)
+            if level.is_rendered and around is not None:
+                self.renders[owner] = around
             if level.directories:
                 self._remember(directory, level.stack)
-            pending += [(d.id, f"{directory}/{d.name}", owner, level.stack) for d in reversed(level.directories)]
+            pending += [
+                (d.id, f"{directory}/{d.name}", owner, around, level.stack) for d in reversed(level.directories)
+            ]
 
     def find(self, path: str, directory: str = "") -> WorkspaceDir | None:
         """The workspace of that path. `directory`, where it stood before, spares a search of grouping directories."""

@@ -31,6 +31,8 @@ MOST = 32
 _CHART = RENDERED_BY[-1]
 _KEPT, _KEPT_PATHS, _EACH = 8 * 1024 * 1024, 1024 * 1024, 512
 """Bytes in memory of what was made, of where workspaces have something rendered, and of one beside what it says."""
+_KEPT_FOUND = 2_000
+"""Rendered directories of which it is remembered what they are made of."""
 _BETWEEN = re.compile(rb"^---(?=[ \t\r\n]|$)", re.MULTILINE)
 _LATE = "what its workspace has rendered takes too long together"
 _NO_SOURCE = "put into that directory what it is made of, or a base into one that spec.rendering.shared names"
@@ -59,11 +61,21 @@ class Renderings:
         """Digests of what is not rendered for now, since the others of its workspace took too long (expected)."""
         self._finder = InputFinder()
         self._known: Remembered[str, tuple[str, ...]] = Remembered(_KEPT_PATHS)
+        self._found: Remembered[tuple[object, ...], tuple[RenderedDirectory, ...]] = Remembered(_KEPT_FOUND)
         self._made: Remembered[tuple[str, str, str], Piece] = Remembered(_KEPT)
 
-    def of(self, tree: WorkspaceTree, workspace: WorkspaceDir) -> list[RenderedDirectory]:
+    def of(self, tree: WorkspaceTree, workspace: WorkspaceDir) -> tuple[RenderedDirectory, ...]:
         """All of a workspace."""
-        return [self.one(tree, workspace, path, number) for number, path in enumerate(self._paths(tree, workspace))]
+        paths = self._paths(tree, workspace)
+        if not paths:
+            return ()
+        # It is asked for some times while a workspace is judged.
+        key = tree.tree_id, frozenset(tree.claims.items()), workspace.directory
+        known = self._found.get(key)
+        if known is None:
+            known = tuple(self._one(tree, workspace, path, number) for number, path in enumerate(paths))
+            self._found.put(key, known, len(known))
+        return known
 
     def _paths(self, tree: WorkspaceTree, workspace: WorkspaceDir) -> tuple[str, ...]:
         """Of a commit's tree they are asked for again and again, and to find them all own directories are looked at."""
@@ -77,7 +89,7 @@ class Renderings:
             self._known.put(key, known, _EACH + sum(map(len, known)))
         return known
 
-    def one(self, tree: WorkspaceTree, workspace: WorkspaceDir, path: str, number: int) -> RenderedDirectory:
+    def _one(self, tree: WorkspaceTree, workspace: WorkspaceDir, path: str, number: int) -> RenderedDirectory:
         """`number`: which of the workspace's it is."""
         directory, _, name = path.rpartition("/")
         tool = Tool.HELM if name == _CHART else Tool.KUSTOMIZE

@@ -131,7 +131,7 @@ class Stepper:
         for _ in self._target.tree.workspaces():
             pass  # two directories of one path are known once all are seen, and both are held for it
         self._kept.look()
-        self._expected.begin(self._target.tree, map(self._cases.find, sorted(self._target.tree.renders)))
+        self._expected.begin(self._target.tree, self._target.tree.renders.values())
         for directory in self._target.tree.workspaces():
             # Of two directories of one path it is the one that every search finds.
             self._cases.at = directory if directory.path not in self._target.tree.duplicates else None
