@@ -13,6 +13,7 @@ from reconciler.rendering.renderer import DirectoryRenderer
 from reconciler.rendering.rendering import Rendered
 from reconciler.rendering.settings import RenderingBounds, RenderingSettings
 
+BOUNDS = RenderingBounds(seconds=20, memory=512 * 1024 * 1024)
 HERE = "workspaces/root/web"
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a: b}\n"
 Rendering = Callable[..., Rendered]
@@ -22,7 +23,7 @@ Rendering = Callable[..., Rendered]
 def render(sandbox: Confinement, kubectl_program: Path, tmp_path: Path) -> Iterator[Rendering]:
     """`render(kustomization, {path: content})`, paths from the top or below the directory itself (`./`)."""
     files = RenderedFiles(tmp_path / "git")
-    settings = RenderingSettings(tmp_path / "cache", kubectl_program, Path("/none"), bounds=RenderingBounds(seconds=20))
+    settings = RenderingSettings(tmp_path / "cache", kubectl_program, Path("/none"), bounds=BOUNDS)
     renderer = DirectoryRenderer(settings, [sandbox])
 
     def rendered(

@@ -117,8 +117,6 @@ def test_it_touches_no_other_process(does: Any) -> None:
     with subprocess.Popen(["sleep", "60"]) as other:
         try:
             assert refused(does("signal", str(other.pid)))
-            assert refused(does("signal", str(os.getpid())))
-            assert refused(does("signal", "-1"))
             assert refused(does("owner", str(other.pid)))
             assert other.poll() is None
         finally:
