@@ -116,6 +116,7 @@ class _Finding:
             entry = tree.repo.entry_at(tree.tree_id, path)
             if entry is None or any(is_in(path, other) for other in self._seen):
                 continue
+            self._seen = {other: each for other, each in self._seen.items() if not is_in(other, path)}
             self._seen[path] = entry
             if entry.kind == "tree" and follows:
                 for base, text in self._named(path, entry.id):

@@ -65,7 +65,9 @@ def touched(store: View, before: Iterable[WorkspaceTree], here: WorkspaceTree, s
     """The workspaces of which something that they have rendered is made of what differs. `stirred`: see
     compare.Touched."""
     out = set[str]()
-    for was in before:
+    for was in before if any_noted(store) else ():
+        if was.tree_id == here.tree_id:
+            continue
         if shares_differ(was, here):
             out.update(path for path, found in _all(store) if _differs(was, here, found.elsewhere, shared=True))
         out.update(path for path, found in _some(store, stirred) if _differs(was, here, found.elsewhere, shared=False))
@@ -75,6 +77,11 @@ def touched(store: View, before: Iterable[WorkspaceTree], here: WorkspaceTree, s
 def any_noted(store: View) -> bool:
     """Whether anything is rendered of any workspace."""
     return bool(store.scan_rows(Table.RENDERINGS, limit=1))
+
+
+def rendering(store: View, paths: Collection[str]) -> set[str]:
+    """Those of some workspaces that have something rendered."""
+    return {path for path, _ in _some(store, paths)}
 
 
 def others_by(store: View, by: str) -> set[str]:

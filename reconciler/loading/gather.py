@@ -38,7 +38,7 @@ class Gathered:
     `workspace`: the manifest of workspace.yaml, if there is one; `old_workspace`: that of before. `accepted`: see
     ratcheting. `adopts`: the UID that its Workspace gets, as stated (phases/identified); "": whatever follows.
     `locked`: what is encrypted for others, in words; `pardoned`: see Unsealing. `late`: something could not be rendered
-    for the moment.
+    for the moment; `renders`: something is rendered of what was read.
     """
 
     complete: bool
@@ -54,12 +54,14 @@ class Gathered:
     locked: list[str] = field(default_factory=list)
     pardoned: bool = False
     late: bool = False
+    renders: bool = False
 
     def take(self, piece: Piece) -> tuple[Manifest, ...]:
         """A piece of what the commit says."""
         self.new.extend(piece.manifests)
         self.problems.extend(piece.problems)
         self.late = self.late or not piece.lasting
+        self.renders = self.renders or bool(piece.generator)
         return piece.manifests
 
     def line(self, manifest: Manifest, field: str) -> int:

@@ -7,8 +7,8 @@ layout/edit's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterator
-from functools import cached_property
+from collections.abc import Callable, Collection, Container, Iterator
+from functools import cached_property, partial
 from typing import Any
 
 from reconciler.layout import edit
@@ -40,6 +40,9 @@ class PlainFiles:
     def changes(self, old: ManifestSource) -> Iterator[PieceChange]:
         if not isinstance(old, PlainFiles):
             yield from all_changes(self, old)
+            return
+        here, there = self._tree, old._tree
+        if here.tree_id == there.tree_id and here.claims == there.claims and self._directory == old._directory:
             return
         for change in changes(self._tree, self._directory, old._tree, old._directory):
             if "rendered" not in (change.old and change.old.kind, change.new and change.new.kind):
@@ -77,7 +80,7 @@ class PlainFiles:
                     yield from read(data, path).objects
 
     def editor(self, draft: Draft) -> FileEditor:
-        return FileEditor(draft, self._rendered.keys())
+        return FileEditor(draft, partial(self._tree.rendered_around, self._directory))
 
     def rendered(self) -> Collection[RenderedDirectory]:
         """Its directories that are rendered."""
@@ -100,9 +103,10 @@ class PlainFiles:
 
 
 class FileEditor:
-    """Keeps every byte that does not have to change. `rendered`: the files that make directories rendered ones."""
+    """Keeps every byte that does not have to change. `rendered`: finds the file that makes a directory around another
+    file a rendered one, "" for none."""
 
-    def __init__(self, draft: Draft, rendered: Collection[str] = ()) -> None:
+    def __init__(self, draft: Draft, rendered: Callable[[str], str] = lambda _: "") -> None:
         self._draft, self._rendered = draft, rendered
 
     def find(self, name: str) -> Iterator[Manifest]:
@@ -124,14 +128,13 @@ class FileEditor:
 
     def _require_file(self, name: str) -> None:
         """Raises NotWritten for what no file says by itself."""
-        for marker in self._rendered:
-            directory = marker.rpartition("/")[0]
-            if name == marker:
-                text = f"it is rendered of {directory}: change the files that {marker} names, commit and push"
-                raise NotWritten(text)
-            if name.startswith(f"{directory}/"):
-                text = f"all of {directory} is rendered, so no file can be added for it: add it to what {marker} names"
-                raise NotWritten(f"{text}, commit and push")
+        marker = self._rendered(name)
+        directory = marker.rpartition("/")[0]
+        if marker and name == marker:
+            raise NotWritten(f"it is rendered of {directory}: change the files that {marker} names, commit and push")
+        if marker:
+            text = f"all of {directory} is rendered, so no file can be added for it: add it to what {marker} names"
+            raise NotWritten(f"{text}, commit and push")
 
     def _at(self, manifest: Manifest) -> tuple[bytes, str, int]:
         return self._draft.read(manifest.path) or b"", manifest.path, manifest.index

@@ -190,7 +190,9 @@ class Stepper:
         self._forced.update(self._allowed())
         kept = self._kept.paths() if not self._way.alone else ()
         further = {*self._forced, *kept} - found.changed - found.appeared
-        rendered = sorted((found.renders | fed | further) & {*found.changed, *found.appeared, *further})
+        rendered = sorted(
+            (found.renders & (found.changed | found.appeared)) | fed | feeds.rendering(self._site.store, further)
+        )
         self._expected.begin(self._target.tree, map(self._cases.find, rendered))
         others = sorted(chain(found.changed, further), key=paths.depth)
         return sorted(chain(others, self._side_by_side(found.appeared)), key=lambda path: paths.depth(path)[0]), going

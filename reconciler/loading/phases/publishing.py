@@ -57,6 +57,8 @@ def note_feeds(at: Judgement, *, held: bool) -> None:
     """Whoever changes what the workspace has rendered is to find it. `held`: it is served with what it had before."""
     grounds, case = at.grounds, at.case
     before = feeds.noted(grounds.store, at.record.cluster) if case.record is not None else None
+    if before is None and at.gathered.complete and not at.gathered.renders:
+        return
     sources = grounds.site.sources
     rendered = sources.rendered(*case.content) if case.content is not None else ()
     if before is None and not rendered:

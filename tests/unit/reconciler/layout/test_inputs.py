@@ -100,6 +100,14 @@ def test_a_path_that_is_not_written_out_is_not_one(planted: Planted) -> None:
     assert planted({**BEGIN, MARKER: b"resources: ["}) and found(planted({**BEGIN, MARKER: b"a: ["})).elsewhere == ()
 
 
+def test_what_is_named_twice_is_seen_once(planted: Planted) -> None:
+    tree = planted({**BEGIN, MARKER: naming("../../../../bases/web", "../../../../bases", "..")})
+    files = [file for file, _ in files_of(tree, found(tree))]
+    assert len(files) == len(set(files))
+    assert {file for file in files if file.startswith("bases")} == {"bases/web/x.yaml", "bases/db/x.yaml"}
+    assert {MARKER, f"{A}/base/x.yaml"} <= {*files}
+
+
 def test_what_has_too_many_files_says_so(planted: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "_MOST", 3)
     tree = planted({**BEGIN, MARKER: naming("../base"), **{f"{K}/{n}": b"" for n in range(4)}})
