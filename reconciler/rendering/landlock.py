@@ -3,7 +3,7 @@
 Chosen by sandboxes. The program keeps the machine's network, processes and files before its eyes, and is refused all of
 it: files but what it is shown by Landlock, the rest by the filter, without which Landlock alone would leave most of the
 network open. It can tell whether a path is there, which bubblewrap does not let it: what it prints of paths outside is
-kept from people (`words`). It starts by way of a program of ours (`landlocked`), some 30 ms later.
+kept from people (`words`). It starts by way of a program of ours (`landlocked`), which takes longer than bubblewrap.
 """
 
 from __future__ import annotations
