@@ -13,6 +13,7 @@ from support.renderedfleet import EDITS, PLACES, RenderedFleet
 
 from apiserver.model.commits import own
 from apiserver.model.origins import file_of
+from reconciler.commands import validate
 from reconciler.loading.inpart import Everybody
 from reconciler.repository.objects import Repository
 from reconciler.review import foresight
@@ -139,6 +140,25 @@ def test_files_of_a_work_tree_are_seen_where_they_are_shared(tmp_path: Path) -> 
         ends = find(Repository(top), top, CommitRange.parse("HEAD"), tmp_path / "review" / "repo")
         made = review(ends, tmp_path / "review", found.renders)
         assert objects(made) == {"root:b ConfigMap default/k-s": "configured"}
+    finally:
+        for each in found.made:
+            each.close()
+
+
+def test_one_workspace_is_validated_as_all_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = RenderedFleet(tmp_path)
+    monkeypatch.setattr(validate, "renderer_of_user", lambda: found.renders)
+    try:
+        found.begin()
+        found.happen("resources", 3, "root:a")
+        found.fleet.publish()
+        head, path = found.fleet.repo.head, found.fleet.repo.path
+        assert validate.validate_revision(path, head, workspace="root:a").problems == ()
+        broken = found.fleet.repo.commit({"bases/web/kustomization.yaml": "resources: [none.yaml]\n"})
+        alone = validate.validate_revision(path, broken, workspace="root:a").problems
+        assert alone == validate.validate_revision(path, broken).problems
+        assert [error.path for error in alone] == ["workspaces/root/a/k/kustomization.yaml"]
+        assert validate.validate_revision(path, broken, workspace="root:b").problems == ()
     finally:
         for each in found.made:
             each.close()
