@@ -151,12 +151,12 @@ class RenderedFleet:
         return {name: str(self.fleet.get(path, "configmaps", name).get("data")) for name in names}
 
     def declared(self, path: str) -> Objects | None:
-        """What comes of the files of the head; None where something is wrong."""
+        """What comes of the files of the head, where there is a program; None where something is wrong."""
         repo = self.fleet.repo.repo
         tree = WorkspaceTree(repo, repo.commit(self.fleet.repo.head).tree)
         place = tree.find(path)
         assert place is not None
-        source = Sources(self.renders).of(tree, place)
+        source = Sources(FakeRenders(self.renders.stamp)).of(tree, place)
         found = [*manifests(source)]
         wrong = any(piece.problems for piece in source.pieces()) or len({m.name for m in found}) < len(found)
         return None if wrong else {m.name: str(m.value.get("data")) for m in found}

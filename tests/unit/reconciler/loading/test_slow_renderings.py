@@ -13,6 +13,7 @@ from support.loadedfleet import A, B, LoadedFleet, configmap
 from apiserver.model.commits import own
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.expected import TOGETHER, ExpectedRenderings
+from reconciler.loading.trial import NotTried, Trial
 
 K = f"{A}/k"
 BESIDE = f"{A}/child"
@@ -107,6 +108,19 @@ def test_who_is_asked_for_while_it_is_rendered_waits_for_its_turn(fleet: LoadedF
     assert seen == [True, {"a": "b"}]
     assert fleet.data("root:a") == {"a": "late"}
     assert fleet.data("root:a", "x") == {"v": "2"}
+
+
+def test_a_push_is_not_judged_where_that_takes_long(fleet: LoadedFleet, renders: FakeRenders) -> None:
+    """It is taken then, and judged when it is loaded; nobody who pushes waits for a program."""
+    old = fleet.repo.head
+    renders.slow = {K}
+    new = fleet.repo.commit({f"{K}/x.yaml": configmap("x", v="2")})
+    trial = Trial(fleet.loader, fleet.secrets.of, fleet.keys / "identities", seconds=0.2)
+    with fleet.store.view() as view, pytest.raises(NotTried, match="it takes longer than is waited for"):
+        trial.run(view, fleet.mirror.repository, old, new)
+    renders.go_on()
+    with fleet.store.view() as view:
+        assert not trial.run(view, fleet.mirror.repository, old, new).holds
 
 
 def test_what_a_workspace_stands_in_is_waited_for_first(fleet: LoadedFleet, renders: FakeRenders) -> None:
