@@ -18,11 +18,14 @@ from reconciler.commands.station import Station
 from reconciler.commands.tidying import tidying
 from reconciler.controllers import fleetcondition
 from reconciler.controllers.fleetcondition import Trouble
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.heads import BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loader
+from reconciler.loading.renderedagain import RenderedAgain
 from reconciler.loading.secrets import SecretFiles
 from reconciler.loading.shown import Shown
+from reconciler.loading.sources import Sources
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.watch import HeadWatcher
 from reconciler.statusbranch.claim import claim_of
@@ -42,6 +45,8 @@ class Observer:
         self._start, self._tidying = start, tidying(station)
         self._secrets = SecretFiles(station.settings.keys_dir)
         self._shown = Shown(station.store, station.mirror.repository, self._loader, self._secrets.move)
+        self._renders = station.renders
+        self._again = RenderedAgain(station.store, Sources(station.renders), self._tree)
         self._holder = ""
 
     def run(self, beginning: Beginning) -> None:
@@ -73,7 +78,7 @@ class Observer:
     def _look(self) -> None:
         heads = self._lookout.heads()
         shown = tree.fleet(self._store).shown
-        changed = self._secrets.changed()
+        changed = self._secrets.changed() | self._again.due()
         # A branch that is gone shows nothing new: it is the holder's to bring back.
         status = heads.status if heads is not None and heads.status is not None else shown.id
         if status != shown.id or changed:
@@ -100,6 +105,9 @@ class Observer:
         settings = self._settings
         identities = Identities(settings.keys_dir / "identities")
         branch = BranchSettings(settings.branch, settings.url)
-        return Loader(
-            store, self._mirror.repositories, identities, self._secrets.of, branch, keys=self._secrets.keys_of
-        )
+        repositories, keys = self._mirror.repositories, self._secrets.keys_of
+        return Loader(store, repositories, identities, self._secrets.of, branch, keys=keys, renders=self._renders)
+
+    def _tree(self) -> WorkspaceTree:
+        fleet, repo = tree.fleet(self._store), self._mirror.repository
+        return WorkspaceTree(repo, repo.commit(fleet.commit.id).tree, fleet.claims)

@@ -50,9 +50,10 @@ from reconciler.loading.steps import Earlier, Stepper
 from reconciler.loading.trees import Trees
 from reconciler.loading.unsealing import SHOWN
 from reconciler.loading.vouching import Vouching
-from reconciler.loading.ways import COMMIT, PROPOSAL, RECHECK, RECOVERY, RENEWAL, SHIPPING, Way
+from reconciler.loading.ways import COMMIT, FIRST_LOAD, PROPOSAL, RECHECK, RECOVERY, RENEWAL, SHIPPING, Way
 from reconciler.loading.whole import Whole
 from reconciler.plan.deletions import RefusedDeletion
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.repositories import Repositories
 from reconciler.statusbranch.recorded import RecordedFleet
 
@@ -112,7 +113,7 @@ class Loader:
 
     `meanwhile` is called by that thread while a commit is loaded, between two workspaces, for at most half of the time:
     it may call `overtake` and `propose`. `carry`: see step; `guesses`: see Site. `keys`: by default encrypted files are
-    shown as they stand, for a store that nobody is served from.
+    shown as they stand, for a store that nobody is served from. `renders`: for directories that are rendered.
     """
 
     def __init__(
@@ -124,6 +125,7 @@ class Loader:
         branch: BranchSettings = _MAIN,
         trees: Trees | None = None,
         keys: FindKeys = lambda _: SHOWN,
+        renders: Renders = NOWHERE,
     ) -> None:
         self.meanwhile: Callable[[], None] | None = None
         self.carry: Carry = lambda _: None
@@ -139,7 +141,7 @@ class Loader:
         self._branch = branch
         self._trees = trees or Trees(repositories)
         self._moments = Moments(repositories)
-        self.sources = Sources()
+        self.sources = Sources(renders)
         self._catalog = Catalog(store)
         self._whole = Whole(store, repositories.own, self._trees)
         self.entrance = Entrance(store, self._whole, branch, self.sources, self._trees)
@@ -327,7 +329,8 @@ class Loader:
         than loads here."""
         branch = replace(self._branch, keep=BranchSettings().keep, vouching=around.vouching)
         trees = self._trees.aside(repositories)
-        out = Loader(store, repositories, around.identities, around.secrets, branch, trees, around.keys)
+        renders = self.sources.renders
+        out = Loader(store, repositories, around.identities, around.secrets, branch, trees, around.keys, renders)
         out.carry, out._words = around.carry, "commit %s is judged, which took %.0f ms: %s"
         return out
 
@@ -434,13 +437,21 @@ class Loader:
         self, way: Way, fleet: FleetRecord, commit: CommitRef, *, progress: Progress = lambda _: None, **further: Any
     ) -> Stepper:
         """`further`: see `_target`."""
-        return Stepper(self._site(fleet), self._target(fleet, commit, **further), way, progress)
+        target, site = self._target(fleet, commit, **further), self._site(fleet)
+        if target.recorded is None and way in (FIRST_LOAD, RECOVERY):
+            site = replace(site, owners=False)  # nobody is asked about the first commit
+        return Stepper(site, target, way, progress)
 
     def _site(self, fleet: FleetRecord) -> Site:
         return Site(
             fleet.fleet, fleet.writes, self._store, self.sources, self._trees, self._moments, self._identities,
-            self._catalog, self._branch.most_objects, self.guesses,
+            self._catalog, self._branch.most_objects, self.guesses, self._asks_owners(fleet),
         )  # fmt: skip
+
+    def _asks_owners(self, fleet: FleetRecord) -> bool:
+        """Of a commit that is not here, or cannot be read, nobody knows: then nothing is taken for asked about."""
+        config = self._whole.config(fleet.commit)[0] if self._repo.has(fleet.commit.id) else None
+        return config is None or config.owners
 
     def _target(
         self,

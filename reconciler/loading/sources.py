@@ -6,7 +6,7 @@ workspace's own content read from the tree of another commit (a pin, see pins): 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from apiserver.model import paths
@@ -19,6 +19,8 @@ from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.layout.yamldoc import locate
 from reconciler.loading.files import Files
 from reconciler.loading.plainfiles import PlainFiles
+from reconciler.loading.renderings import RenderedDirectory
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.objects import Repository
 
@@ -37,9 +39,10 @@ class Content(NamedTuple):
 
 
 class Sources:
-    """Remembers files by repository."""
+    """Remembers files by repository. `renders`: for directories that a program makes manifests of."""
 
-    def __init__(self) -> None:
+    def __init__(self, renders: Renders = NOWHERE) -> None:
+        self.renders = renders
         self._files: dict[Repository, Files] = {}
 
     def of(self, tree: WorkspaceTree, directory: WorkspaceDir) -> ManifestSource:
@@ -49,6 +52,25 @@ class Sources:
             if found is not None:
                 return found
         raise LookupError(directory.directory)
+
+    def written(self, tree: WorkspaceTree, directory: WorkspaceDir) -> ManifestSource:
+        """What somebody wrote, without what programs make of it: that waits for nothing."""
+        source = self.of(tree, directory)
+        return source.written() if isinstance(source, PlainFiles) else source
+
+    def rendered(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Collection[RenderedDirectory]:
+        """The directories of it that are rendered. Waits for none."""
+        source = self.of(tree, directory)
+        return source.rendered() if isinstance(source, PlainFiles) else ()
+
+    def too_late(self, some: Iterable[RenderedDirectory]) -> None:
+        """These are not rendered now: those of their workspace took too long. Until `in_time` says otherwise."""
+        for each in some:
+            self._files[each.request.repo].renderings.late.add(each.request.digest)
+
+    def in_time(self, some: Iterable[RenderedDirectory]) -> None:
+        for each in some:
+            self._files[each.request.repo].renderings.late.discard(each.request.digest)
 
     def pinned(self, tree: WorkspaceTree, directory: WorkspaceDir, commit: str) -> Content | None:
         """Where a commit has the content of a workspace that stands in `directory` of `tree`; None where it is no
@@ -102,7 +124,7 @@ class Sources:
 
     def _first(self, repo: Repository) -> Files:
         """What reads a repository that nothing was read of yet."""
-        return self._files.setdefault(repo, Files(repo))
+        return self._files.setdefault(repo, Files(repo, renders=self.renders))
 
 
 def generated(objects: Iterable[dict[str, Any]], origin: Origin) -> list[Manifest]:

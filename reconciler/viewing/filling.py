@@ -26,6 +26,7 @@ from reconciler.loading.inpart import Heard, judged
 from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.trees import Trees
 from reconciler.plan.system import shipped_workspaces
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.objects import Repository
 from reconciler.repository.repositories import Repositories
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
@@ -35,10 +36,20 @@ STORE = "store"
 
 class CommitFilling:
     """`commit`: its id; `path`: the workspace's; `status`: the status commit to begin from, "" for none; `children`:
-    with the workspaces right below it, which have an object in it each."""
+    with the workspaces right below it, which have an object in it each. `renders`: for what is rendered."""
 
-    def __init__(self, repo: Repository, commit: str, path: str, status: str, *, children: bool = False) -> None:
+    def __init__(
+        self,
+        repo: Repository,
+        commit: str,
+        path: str,
+        status: str,
+        *,
+        children: bool = False,
+        renders: Renders = NOWHERE,
+    ) -> None:
         self._repo, self._commit, self._path, self._children = repo, own(commit), path, children
+        self._renders = renders
         self._repositories = Repositories(repo)
         self._recorded = _OfOne(repo, status, path) if status else None
         self._numbers = count()
@@ -62,7 +73,8 @@ class CommitFilling:
         store, recorded = open_at(directory / STORE, sync=False), self._recorded
         try:
             identities = Identities(directory / f"identities{next(self._numbers)}")
-            loader = Loader(heard.in_(store), self._repositories, identities, lambda _: (), trees=trees)
+            repositories, renders = self._repositories, self._renders
+            loader = Loader(heard.in_(store), repositories, identities, lambda _: (), trees=trees, renders=renders)
             loader.guesses = recorded is None
             if recorded is None:
                 return loader.load(self._commit)

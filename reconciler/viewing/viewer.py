@@ -22,6 +22,7 @@ from apiserver.model import paths
 from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.failures import described
 from reconciler.loading.inpart import Everybody
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch.recorded import RecordedFleet
@@ -54,8 +55,9 @@ class Viewer:
     """`source`: the fleet's repository as the mirror in `data_dir` has it. Call it in an event loop's thread, in a
     process without others."""
 
-    def __init__(self, data_dir: Path, source: str, limits: ViewerLimits = _USUAL) -> None:
-        """Raises OSError."""
+    def __init__(self, data_dir: Path, source: str, limits: ViewerLimits = _USUAL, renders: Renders = NOWHERE) -> None:
+        """`renders`: for directories that are rendered; it has begun with nothing. Raises OSError."""
+        self._renders = renders
         self._mirror, self._source = data_dir / "mirror", source
         self._shelf = Shelf(data_dir / KEPT, limits.shelf)
         self._jobs = BoundedJobs(limits.jobs)
@@ -103,8 +105,8 @@ class Viewer:
         room = self._shelf.room()
 
         def fill() -> str:
-            repo = Repository(self._git)
-            CommitFilling(repo, commit, asked.path, status, children=asked.children).into(room)
+            repo, renders = Repository(self._git), self._renders
+            CommitFilling(repo, commit, asked.path, status, children=asked.children, renders=renders).into(room)
             return commit
 
         try:
