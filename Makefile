@@ -60,7 +60,10 @@ bench: $(STAMP) clusters
 	@$(BIN)/python bench/history.py $(WORKSPACES)
 	@$(BIN)/python bench/at_commit.py $(WORKSPACES)
 	@$(BIN)/python bench/drill.py $(WORKSPACES)
+	@$(BIN)/python bench/burst.py
+	@$(BIN)/python bench/statuses.py
 	@$(BIN)/python bench/rendering.py
+	@$(BIN)/python bench/rendered_load.py
 	@$(BIN)/python bench/pushes.py
 	@$(BIN)/python bench/start.py
 	@$(BIN)/python bench/commit_to_applied.py

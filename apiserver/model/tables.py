@@ -49,6 +49,11 @@ class Table(StrEnum):
     """<logical cluster> → digest of the keys of keys/age/ with which the workspace's encrypted files were read last; no
     row where there were none."""
 
+    RENDERINGS = "renderings"
+    """<logical cluster> → with which programs what the workspace has rendered was made, of what else than its
+    directories, and whether something could not be rendered just now (reconciler/loading/feeds.py); no row where
+    nothing is rendered."""
+
     CHECKPOINTS = "checkpoints"
     """<who follows the log> → the revision that he is past (storage/protocol.py, `checkpoint`). The store itself reads
     it: the log keeps what the slowest needs. Who is followed no more takes his away."""

@@ -351,7 +351,7 @@ def forgotten(record: WorkspaceRecord) -> list[Op]:
     lists = [DeleteRow(table, record.path) for table, is_there in listed if is_there]
     lists += [DeleteRow(Table.SOURCED, record.path)] if _is_sourced(record) else []
     lists += [untyped(record)] if record.stored else []
-    kept = (Table.KEPT_SECRETS, record.cluster), (Table.AGE_KEYS, record.cluster)
+    kept = ((table, record.cluster) for table in (Table.KEPT_SECRETS, Table.AGE_KEYS, Table.RENDERINGS))
     gone = (DeleteRow(table, row) for table, row in (*kept, (Table.WORKSPACES, record.path)))
     return [*lists, *gone, Delete(cluster_key(record.cluster))]
 

@@ -7,10 +7,12 @@ review/telling's.
 from __future__ import annotations
 
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 from reconciler.commands.clone import opened
 from reconciler.commands.failure import Failure
+from reconciler.commands.rendering import renderer_of_user
 from reconciler.repository.errors import RepositoryError
 from reconciler.review.ends import CommitRange, find
 from reconciler.review.made import review
@@ -26,7 +28,9 @@ def compare(directory: Path, asked: str) -> ChangeReview:
     clone, top = opened(directory)
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         try:
-            return review(find(clone, top, CommitRange.parse(asked), Path(scratch) / "repo"), Path(scratch))
+            ends = find(clone, top, CommitRange.parse(asked), Path(scratch) / "repo")
+            with closing(renderer_of_user()) as renders:
+                return review(ends, Path(scratch), renders)
         except BadRange as error:
             raise Failure(str(error), error.hint, 2) from error
         except RepositoryError as error:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
 from apiserver.auth.keys import KeysError
 from reconciler.commands.clone import clone_of
 from reconciler.commands.failure import BROKEN, BUSY, Failure
+from reconciler.commands.rendering import renderer_of_user
 from reconciler.drilling.freshclone import NothingRecorded, clone
 from reconciler.drilling.rehearsal import rehearse
 from reconciler.drilling.result import Drill, point_of
@@ -58,7 +60,9 @@ def _drilled(where: str, branch: str, keys: Path | None, scratch: Path) -> Drill
         raise Failure(f"this fleet is served from branch {served}, as its status branch says", f"--branch {served}", 2)
     took = time.monotonic() - began
     try:
-        return Drill(redact(where), point_of(cloned), took, rehearse(cloned, branch, keys, scratch))
+        with closing(renderer_of_user()) as renders:
+            rehearsed = rehearse(cloned, branch, keys, scratch, renders)
+        return Drill(redact(where), point_of(cloned), took, rehearsed)
     except RepositoryError as error:
         what = error.what.replace(str(cloned.repo.path), "the clone")
         text = f"something that the status branch names did not come with the clone ({what})"

@@ -6,6 +6,7 @@ Called by the command line. What was typed historywords makes out; all else is h
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -16,6 +17,7 @@ from apiserver.auth.keys import KeysError
 from reconciler.commands.clone import opened
 from reconciler.commands.failure import Failure
 from reconciler.commands.historywords import AskedClone, HistoryWords, read_words
+from reconciler.commands.rendering import renderer_of_user
 from reconciler.history.blame import blame as blamed
 from reconciler.history.copies import given
 from reconciler.history.find import directory_of, nothing_there, object_in, place_of
@@ -28,6 +30,7 @@ from reconciler.history.trace import Tracing
 from reconciler.layout.errors import BadFile
 from reconciler.layout.tree import ROOT
 from reconciler.layout.yamldoc import parse
+from reconciler.rendering.rendering import Renders
 from reconciler.repository.errors import RepositoryError
 from reconciler.review.revisions import BadRange
 from reconciler.review.telling.harmless import plain
@@ -51,26 +54,27 @@ class HistoryAsked:
 
 
 def log(asked: HistoryAsked, most: int) -> FleetLog:
-    return _answered(lambda: _log(asked, most))
+    return _answered(lambda renders: _log(asked, most, renders))
 
 
 def blame(asked: HistoryAsked) -> ObjectBlame:
-    return _answered(lambda: _blame(asked))
+    return _answered(lambda renders: _blame(asked, renders))
 
 
 def trace(asked: HistoryAsked, target: str) -> tuple[ObjectTrace, ...]:
     """Of an object that is named, with the name of a sync target."""
-    return _answered(lambda: (_trace(asked, target),))
+    return _answered(lambda renders: (_trace(asked, target, renders),))
 
 
 def trace_copies(asked: HistoryAsked, text: bytes) -> tuple[ObjectTrace, ...]:
     """Of objects as they stand on a cluster: YAML or JSON."""
-    return _answered(lambda: _trace_copies(asked, text))
+    return _answered(lambda renders: _trace_copies(asked, text, renders))
 
 
-def _answered(answer: Callable[[], _T]) -> _T:
+def _answered(answer: Callable[[Renders], _T]) -> _T:
     try:
-        return answer()
+        with closing(renderer_of_user()) as renders:
+            return answer(renders)
     except NotFound as nothing:
         raise Failure(plain(str(nothing)), plain(nothing.hint), 1) from nothing
     except BadRange as error:
@@ -94,10 +98,10 @@ def _people(history: FleetHistory, asked: HistoryAsked) -> People:
     return People(history, ServerKeys.of(asked.keys) if asked.keys is not None else ServerKeys())
 
 
-def _log(asked: HistoryAsked, most: int) -> FleetLog:
+def _log(asked: HistoryAsked, most: int, renders: Renders) -> FleetLog:
     clone = _clone(asked)
     typed = read_words(clone, asked.words)
-    history = open_history(clone.repo, typed.revision, _WHAT)
+    history = open_history(clone.repo, typed.revision, _WHAT, renders)
     tree = history.tree(history.repo.commit(history.head).tree)
     where = asked.workspace or typed.path
     if where:
@@ -116,31 +120,31 @@ def _log(asked: HistoryAsked, most: int) -> FleetLog:
     return found
 
 
-def _blame(asked: HistoryAsked) -> ObjectBlame:
+def _blame(asked: HistoryAsked, renders: Renders) -> ObjectBlame:
     clone = _clone(asked)
     typed = read_words(clone, asked.words).of_one()
     if ".." in typed.revision:
         raise BadRange(f"{typed.revision} is a range", "name the one commit as of which the object is told")
-    history = open_history(clone.repo, typed.revision, _WHAT)
+    history = open_history(clone.repo, typed.revision, _WHAT, renders)
     head = history.repo.commit(history.head)
     place = place_of(history.tree(head.tree), _where(clone, asked, typed))
     found = object_in(history, head, place, AskedObjects(typed.kind, typed.name, asked.namespace))
     return blamed(history, _people(history, asked), found)
 
 
-def _trace(asked: HistoryAsked, target: str) -> ObjectTrace:
+def _trace(asked: HistoryAsked, target: str, renders: Renders) -> ObjectTrace:
     clone = _clone(asked)
     typed = read_words(clone, asked.words).of_one()
     if typed.revision:
         raise BadRange(f"{typed.revision} is a commit", "a trace is of what is served: leave it out")
-    history = open_history(clone.repo, "", _WHAT)
+    history = open_history(clone.repo, "", _WHAT, renders)
     tracing = Tracing(history, _people(history, asked))
     tree = history.tree(history.repo.commit(history.head).tree)
     path = place_of(tree, _where(clone, asked, typed)).path
     return tracing.asked(path, AskedObjects(typed.kind, typed.name, asked.namespace), target)
 
 
-def _trace_copies(asked: HistoryAsked, text: bytes) -> tuple[ObjectTrace, ...]:
+def _trace_copies(asked: HistoryAsked, text: bytes, renders: Renders) -> tuple[ObjectTrace, ...]:
     clone = _clone(asked)
     try:
         documents = parse(text, "what was given")
@@ -149,7 +153,7 @@ def _trace_copies(asked: HistoryAsked, text: bytes) -> tuple[ObjectTrace, ...]:
     copies = [*given(each.value for each in documents)]
     if not copies:
         raise BadRange("no object was given", "give one as `kubectl get -o yaml` prints it")
-    history = open_history(clone.repo, "", _WHAT)
+    history = open_history(clone.repo, "", _WHAT, renders)
     tracing = Tracing(history, _people(history, asked))
     return tuple(tracing.given(each, asked.workspace) for each in copies)
 

@@ -42,6 +42,7 @@ from reconciler.loading.identities import Identities
 from reconciler.loading.keptsecrets import KeptSecrets
 from reconciler.loading.loader import Loader
 from reconciler.loading.outcomes import Outcomes
+from reconciler.loading.renderedagain import RenderedAgain
 from reconciler.loading.secrets import SecretFiles
 from reconciler.loading.trial import Trial
 from reconciler.loading.vouching import Vouching
@@ -94,7 +95,11 @@ class Holder:
         vouching = _vouching(settings, mirror, hosted, self._key)
         branch = _branch(settings, mirror, vouching)
         keys = self._secrets.keys_of
-        self._loader = Loader(store, mirror.repositories, identities, self._secrets.of, branch, keys=keys)
+        repositories, renders = mirror.repositories, station.renders
+        self._loader = Loader(store, repositories, identities, self._secrets.of, branch, keys=keys, renders=renders)
+        self._rendered_again = RenderedAgain(
+            store, self._loader.sources, lambda: self._loader.tree_at(tree.fleet(store))
+        )
         self._loader.carry = self._secrets.move
         self._sourcing = Sourcing(settings, store, mirror, self._lookout.wake.set)
         self._loader.remotes = self._sourcing.remotes
@@ -273,8 +278,8 @@ class Holder:
             self._teller.trouble(str(error))
 
     def _look(self) -> bool:
-        """Waits until there may be something new in git or in keys/, or a pin is over, and loads it. False: nothing
-        woke it."""
+        """Waits until there may be something new in git or in keys/, a pin is over, or something is to be rendered
+        again, and loads it. False: nothing woke it."""
         woken = self._lookout.wake.wait(self._sourcing.wait(pins.wait(self._store, _LOOK)))
         self._lookout.wake.clear()
         self._beside.ring()
@@ -288,6 +293,9 @@ class Holder:
             awaited.serve(self._store, self._look_again)
             pins.serve(self._store, self._look_again)
             self._sourcing.serve(self._look_again)
+            rendered = self._rendered_again.due()
+            if rendered:
+                self._judge_again(rendered)
         except RepositoryError as error:
             self._teller.trouble(str(error))
         return woken

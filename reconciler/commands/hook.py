@@ -14,6 +14,7 @@ import logging
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -21,12 +22,14 @@ from typing import NamedTuple
 from apiserver.model.commits import own
 from apiserver.model.failures import described
 from reconciler.commands import answers
+from reconciler.commands.rendering import renderer_of_user
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.fleet import FILE, REFUSE, FleetConfig, read_fleet
 from reconciler.layout.tree import ROOT
 from reconciler.loading.gate import Gate
 from reconciler.loading.trial import Tried, newly
 from reconciler.loading.vouching import Vouching
+from reconciler.rendering.rendering import Renders
 from reconciler.repository.borrowed import borrow
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
@@ -72,8 +75,8 @@ def judge_push(environment: Mapping[str, str], given: Iterable[str], signers: Pa
     for move in moves:
         if move.old == _NOTHING or not move.ref.startswith(_HEADS):
             continue  # a branch that begins
-        with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
-            judging = _Judging(Path(scratch), git_dir, [*_pushed(environment)], signers)
+        with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch, closing(renderer_of_user()) as renders:
+            judging = _Judging(Path(scratch), git_dir, [*_pushed(environment)], signers, renders)
             answer = judging.answer(move, moves)
         if answer is not None:
             return answer
@@ -90,8 +93,10 @@ def _pushed(environment: Mapping[str, str]) -> Iterator[Path]:
 class _Judging:
     """Of one branch that moves. What is served is read from the repository as it stands, without what is pushed."""
 
-    def __init__(self, scratch: Path, git_dir: Path, pushed: Iterable[Path], signers: Path | None) -> None:
-        self._scratch, self._git_dir, self._pushed = scratch, git_dir, pushed
+    def __init__(
+        self, scratch: Path, git_dir: Path, pushed: Iterable[Path], signers: Path | None, renders: Renders
+    ) -> None:
+        self._scratch, self._git_dir, self._pushed, self._renders = scratch, git_dir, pushed, renders
         self._vouching = Vouching(PushRecords(None), Verifier(None, scratch), signers or scratch / "nobody")
         self._must = True  # for all that is known so far
 
@@ -153,10 +158,10 @@ class _Judging:
 
     def _barred(self, ends: Ends, recorded: RecordedFleet, config: FleetConfig) -> tuple[LayoutError, ...]:
         gate = Gate(ends.repo, self._vouching, recorded.facts().branch)
-        return barred(ends, recorded, gate, config, self._scratch)
+        return barred(ends, recorded, gate, config, self._scratch, self._renders)
 
     def _tried(self, ends: Ends) -> Tried:
-        found = foresee(ends, self._scratch)
+        found = foresee(ends, self._scratch, self._renders)
         held = newly(found.held_before, {path: [*map(str, errors)] for path, errors in found.found.held.items()})
         # Where nothing was served before, this push is not to blame.
         problems = tuple(map(str, found.problems)) if found.problems and _is_fleet(ends) else ()

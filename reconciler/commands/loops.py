@@ -103,8 +103,8 @@ class Loops:
 
 
 def _past(station: Station) -> Past:
-    repositories = station.mirror.repositories
-    declarations, placed = Declarations(station.store, repositories), Placed(station.store, repositories)
+    store, repositories, renders = station.store, station.mirror.repositories, station.renders
+    declarations, placed = Declarations(store, repositories, renders), Placed(store, repositories, renders)
 
     def declared(path: str, commit: CommitRef, item: Item) -> bool:
         return declarations.declared(path, commit, item.kind.group, item.kind.resource, item.namespace, item.name)

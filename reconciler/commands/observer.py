@@ -19,11 +19,14 @@ from reconciler.commands.station import Station
 from reconciler.commands.tidying import tidying
 from reconciler.controllers import fleetcondition
 from reconciler.controllers.fleetcondition import Trouble
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.heads import BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loader
+from reconciler.loading.renderedagain import RenderedAgain
 from reconciler.loading.secrets import SecretFiles
 from reconciler.loading.shown import Shown
+from reconciler.loading.sources import Sources
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.watch import HeadWatcher
 from reconciler.statusbranch.claim import claim_of
@@ -44,6 +47,8 @@ class Observer:
         self._secrets = SecretFiles(station.settings.keys_dir)
         self._sourcing = Sourcing(station.settings, station.store, station.mirror, self._lookout.wake.set, shows=True)
         self._shown = Shown(station.store, station.mirror.repository, self._loader, self._secrets.move)
+        self._renders = station.renders
+        self._again = RenderedAgain(station.store, Sources(station.renders), self._tree)
         self._holder = ""
 
     def run(self, beginning: Beginning) -> None:
@@ -77,7 +82,7 @@ class Observer:
     def _look(self) -> None:
         heads = self._lookout.heads()
         shown = tree.fleet(self._store).shown
-        changed = self._secrets.changed()
+        changed = self._secrets.changed() | self._again.due()
         # A branch that is gone shows nothing new: it is the holder's to bring back.
         status = heads.status if heads is not None and heads.status is not None else shown.id
         if status != shown.id or changed:
@@ -109,8 +114,11 @@ class Observer:
         settings = self._settings
         identities = Identities(settings.keys_dir / "identities")
         branch = BranchSettings(settings.branch, settings.url)
-        loader = Loader(
-            store, self._mirror.repositories, identities, self._secrets.of, branch, keys=self._secrets.keys_of
-        )
+        repositories, keys = self._mirror.repositories, self._secrets.keys_of
+        loader = Loader(store, repositories, identities, self._secrets.of, branch, keys=keys, renders=self._renders)
         loader.remotes = self._sourcing.remotes
         return loader
+
+    def _tree(self) -> WorkspaceTree:
+        fleet, repo = tree.fleet(self._store), self._mirror.repository
+        return WorkspaceTree(repo, repo.commit(fleet.commit.id).tree, fleet.claims)

@@ -21,6 +21,7 @@ from reconciler.commands.mainstore import open_for
 from reconciler.commands.observer import Observer
 from reconciler.commands.pulse import Pulse, end_without
 from reconciler.commands.pushes import ask
+from reconciler.commands.rendering import renderer_of_server
 from reconciler.commands.report import Report
 from reconciler.commands.rest import Rest
 from reconciler.commands.roles import ALL, REST, Handles, Roles, parse
@@ -50,6 +51,7 @@ class Reconciler:
         """`roles`: this process has the locks of all."""
         self._settings, self._roles = settings, roles
         self._teller = Teller(report)
+        self._renderer = renderer_of_server(settings.data_dir, settings.rendering_kubectl, settings.rendering_helm)
         self._store: Store | None = None
         self._mirror = Mirror(settings.data_dir, settings.source, settings.branch, STATUS_BRANCH)
         self._lookout = Lookout(self._mirror, self._teller)
@@ -88,11 +90,13 @@ class Reconciler:
             store, self._store = self._store, None
             if store is not None:
                 store.close()
+            self._renderer.close()
 
     def _run(
         self, handles: Handles, start: Start, beginning: Beginning, installation: Installation, *, anew: bool
     ) -> None:
-        station = Station(self._settings, handles, self._mirror, self._lookout, self._teller, self._roles)
+        settings, renders = self._settings, self._renderer
+        station = Station(settings, handles, self._mirror, self._lookout, self._teller, self._roles, renders)
         if beginning.holder:
             if self._settings.hosted:
                 ask(Path(self._settings.source), on=False)  # it is not this server's to say what is taken

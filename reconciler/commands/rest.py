@@ -17,6 +17,7 @@ from reconciler.commands import tenure as tenures
 from reconciler.commands.beside import Beside
 from reconciler.commands.installation import Installation
 from reconciler.commands.lookout import Lookout
+from reconciler.commands.rendering import renderer_of_server
 from reconciler.commands.report import Report
 from reconciler.commands.roles import REST, Roles, Work
 from reconciler.commands.settings import ReconcileSettings
@@ -41,6 +42,7 @@ class Rest:
     def __init__(self, settings: ReconcileSettings, report: Report, roles: Roles) -> None:
         self._settings, self._roles = settings, roles
         self._teller = Teller(report)
+        self._renderer = renderer_of_server(settings.data_dir, settings.rendering_kubectl, settings.rendering_helm)
         self._stop, self._wake = threading.Event(), threading.Event()
         self._mirror: Mirror | None = None
         self._store: Store | None = None
@@ -57,11 +59,14 @@ class Rest:
             self._roles.look(self._store)
 
     def run(self) -> None:
-        while self._roles.lock(stopped=self._stop.is_set):
-            if self._serve():
-                return
-            self._roles.lend(REST)
-            self._stop.wait(_LOOK)
+        try:
+            while self._roles.lock(stopped=self._stop.is_set):
+                if self._serve():
+                    return
+                self._roles.lend(REST)
+                self._stop.wait(_LOOK)
+        finally:
+            self._renderer.close()
 
     def _serve(self) -> bool:
         """Whether there was a tenure, which is over now."""
@@ -89,7 +94,7 @@ class Rest:
         mirror.clear_status_locks()
         lookout = Lookout(mirror, self._teller)
         lookout.wake = self._wake
-        station = Station(settings, handles, mirror, lookout, self._teller, self._roles)
+        station = Station(settings, handles, mirror, lookout, self._teller, self._roles, self._renderer)
         self._teller.attach(handles.status)
         installation = Installation(settings.data_dir, writer=tenure.writer)
         beside = Beside(station, tenure, UnderWayThere(handles.status), installation)

@@ -10,12 +10,14 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from apiserver.model import paths
 from reconciler.commands.clone import WorkTree, clone_of
 from reconciler.commands.failure import Failure
+from reconciler.commands.rendering import renderer_of_user
 from reconciler.commands.restored import RestoreDone
 from reconciler.commands.workcommit import commit_files, require_clean
 from reconciler.layout.errors import BadFile
@@ -80,7 +82,8 @@ class _Restore:
         if not files:
             return RestoreDone(self.found, self.commit, None, notes=tuple(self._notes()))
         require_clean(self.clone, files)
-        told = review(ends, self.scratch)
+        with closing(renderer_of_user()) as renders:
+            told = review(ends, self.scratch, renders)
         notes = (*self._notes(),)
         if told.holds or self.asked.dry:
             return RestoreDone(self.found, self.commit, told, dry=self.asked.dry, notes=notes)

@@ -9,12 +9,14 @@ from reconciler.commands.lookout import Lookout
 from reconciler.commands.roles import Handles, Roles
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.teller import Teller
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.mirror import Mirror
 
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """Of one run of the reconciler's process. The store is open, its roles are taken."""
+    """Of one run of the reconciler's process. The store is open, its roles are taken. `renders`: for directories that
+    are rendered."""
 
     settings: ReconcileSettings
     handles: Handles
@@ -22,6 +24,7 @@ class Station:
     lookout: Lookout
     teller: Teller
     roles: Roles
+    renders: Renders = NOWHERE
 
     @property
     def store(self) -> Store:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from itertools import count
 from pathlib import Path
@@ -25,6 +26,7 @@ from apiserver.stores import open_at
 from reconciler.commands.answers import deletions
 from reconciler.commands.answers import moves as told_moves
 from reconciler.commands.failure import Failure
+from reconciler.commands.rendering import renderer_of_user
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.part import Part
 from reconciler.loading.changeset import ChangeKind, ChangeSet, together
@@ -34,6 +36,7 @@ from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.renames import REMEDY
 from reconciler.loading.trees import Trees
 from reconciler.plan.deletions import RefusedDeletion
+from reconciler.rendering.rendering import Renders
 from reconciler.repository import borrowed
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
@@ -159,13 +162,20 @@ def recorded_for(repo: Repository, commit: str) -> RecordedFleet | None:
 
 
 def _check(repo: Repository, commit: CommitRef, base: _Base, scratch: Path, workspace: str) -> Checked:
+    with closing(renderer_of_user()) as renders:
+        return _checked_with(renders, repo, commit, base, scratch, workspace)
+
+
+def _checked_with(
+    renders: Renders, repo: Repository, commit: CommitRef, base: _Base, scratch: Path, workspace: str
+) -> Checked:
     repositories, numbers = Repositories(repo), count()
 
     def load(trees: Trees, heard: Heard) -> Loaded:
         store = open_at(scratch / f"store{next(numbers)}", sync=False)
         try:
             identities = Identities(scratch / "identities")
-            loader = Loader(heard.in_(store), repositories, identities, lambda _: (), trees=trees)
+            loader = Loader(heard.in_(store), repositories, identities, lambda _: (), trees=trees, renders=renders)
             loader.guesses = bool(base.commit) and base.recorded is None
             return _load(loader, commit, base)
         finally:

@@ -20,6 +20,8 @@ from apiserver.localsocket import COMMITS, address
 from reconciler.commands.told import SETTINGS
 
 _WAITING = 64
+_PROGRAMS = ("rendering_kubectl", "rendering_helm")
+"""Settings that name the programs which render."""
 
 
 def main() -> None:
@@ -31,8 +33,10 @@ def main() -> None:
     with bound(data_dir) as listener:
         found, _, _ = select.select([listener, parent], [], [])  # nothing is ever said there: it is the parent's end
         if parent not in found:
-            serve: Callable[[socket.socket, Path, str], None] = import_module("reconciler.viewing.service").serve
-            serve(listener, data_dir, settings["source"])
+            programs = [Path(name) if name else None for name in map(settings.get, _PROGRAMS)]
+            renders = import_module("reconciler.commands.rendering").renderer_of_server(data_dir, *programs)
+            serve: Callable[..., None] = import_module("reconciler.viewing.service").serve
+            serve(listener, data_dir, settings["source"], renders)
 
 
 def bound(data_dir: Path) -> socket.socket:

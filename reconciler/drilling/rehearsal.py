@@ -31,6 +31,7 @@ from reconciler.loading.loader import Loader
 from reconciler.loading.remotes import Remotes
 from reconciler.loading.secrets import SecretFiles
 from reconciler.loading.vouching import Vouching
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.objects import Repository
 from reconciler.repository.pushrecords import PushRecords
 from reconciler.repository.repositories import Repositories
@@ -73,13 +74,17 @@ class Rehearsal:
         return self.signed and not self.with_keys
 
 
-def rehearse(clone: FreshClone, branch: str, keys: Path | None, scratch: Path) -> Rehearsal:
-    """`branch`: the desired branch's name. `keys`: a copy of the server's keys/, None: there is none. Raises
+def rehearse(clone: FreshClone, branch: str, keys: Path | None, scratch: Path, renders: Renders = NOWHERE) -> Rehearsal:
+    """`branch`: the desired branch's name. `keys`: a copy of the server's keys/, None: there is none. `renders`: for
+    directories that are rendered. Raises
     NothingRecorded where nothing of it can be served, RepositoryError, and KeysError for a key that cannot be read."""
     began = time.monotonic()
     store = open_at(scratch / "store", sync=False)
     try:
-        _load(store, clone, _settings(branch, keys), keys, scratch)
+        identities = IdentitiesAside((keys or scratch) / "identities")
+        secrets = SecretFiles(keys).of if keys is not None else lambda _: ()
+        settings = _settings(branch, keys)
+        _load(clone, Loader(store, Repositories(clone.repo), identities, secrets, settings, renders=renders))
         loaded = time.monotonic()
         config = read_fleet(clone.repo, clone.repo.commit(clone.recorded.source.id).tree)
         signed = config.verification != UNSIGNED
@@ -125,10 +130,7 @@ def _is_ours(clone: FreshClone, keys: Path | None) -> bool | None:
         return False
 
 
-def _load(store: Store, clone: FreshClone, branch: BranchSettings, keys: Path | None, scratch: Path) -> None:
-    identities = IdentitiesAside((keys or scratch) / "identities")
-    secrets = SecretFiles(keys).of if keys is not None else lambda _: ()
-    loader = Loader(store, Repositories(clone.repo), identities, secrets, branch)
+def _load(clone: FreshClone, loader: Loader) -> None:
     loader.remotes = Remotes(lambda _, __: "")  # what comes from other repositories waits for them
     begun = loader.begin(own(clone.head), clone.recorded)
     if begun.problems:

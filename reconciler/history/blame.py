@@ -87,7 +87,8 @@ def _home(at: DeclaredAt) -> tuple[str, DeclaredId]:
 
 
 class _Blaming:
-    """`fields`: those of the head; `walked`: the commits that were looked at, the newest first."""
+    """`fields`: those of the head; `walked`: the commits that were looked at, the newest first. Of what is rendered,
+    which is made of more than one file, each commit is compared."""
 
     def __init__(self, history: FleetHistory, found: DeclaredAt) -> None:
         self._history, self._moves = history, MoveHistory(history)
@@ -106,7 +107,7 @@ class _Blaming:
         for commit, before in self._history.steps():
             self.walked.append(commit.id)
             last, seen = seen, watch.look(before.tree) if before is not None else seen
-            if before is not None and seen == last:
+            if before is not None and seen == last and not self._now.manifest.origin.generator:
                 # Where it could not be read it is as little known as in the commit before.
                 self._now = self._now._replace(commit=before) if self._now.commit.id == commit.id else self._now
                 continue

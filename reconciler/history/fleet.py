@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from reconciler.layout.grouping import Grouping
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.sources import Sources
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.objects import CommitInfo, Repository
 from reconciler.review.revisions import BadRange, recorded_of, require_whole, resolve
 from reconciler.statusbranch.recorded import RecordedFleet
@@ -54,9 +55,9 @@ class FleetHistory:
             yield commit, self.repo.commit(above) if above is not None else None
 
 
-def open_history(clone: Repository, asked: str, what: str) -> FleetHistory:
+def open_history(clone: Repository, asked: str, what: str, renders: Renders = NOWHERE) -> FleetHistory:
     """`asked`: a revision, `A..B`, or "" for what is served. `what`: could not be told of a clone that lacks commits.
-    Raises BadRange and RepositoryError."""
+    `renders`: for directories that are rendered. Raises BadRange and RepositoryError."""
     require_whole(clone, what)
     one, dots, other = asked.partition("..")
     if other.startswith("."):
@@ -67,7 +68,8 @@ def open_history(clone: Repository, asked: str, what: str) -> FleetHistory:
         name, head = _served(clone, recorded)
     else:
         head = resolve(clone, name)
-    return FleetHistory(clone, head, name, resolve(clone, one or _HEAD) if dots else "", recorded)
+    without = resolve(clone, one or _HEAD) if dots else ""
+    return FleetHistory(clone, head, name, without, recorded, Sources(renders))
 
 
 def _served(clone: Repository, recorded: RecordedFleet | None) -> tuple[str, str]:

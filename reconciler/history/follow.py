@@ -12,7 +12,8 @@ from typing import NamedTuple
 from reconciler.history.fleet import FleetHistory
 from reconciler.history.moved import MoveHistory, differing
 from reconciler.history.watched import Watched
-from reconciler.layout.tree import SUFFIXES, WORKSPACE_FILES, WorkspaceDir
+from reconciler.layout.inputs import shares_differ, states
+from reconciler.layout.tree import RENDERED_BY, SUFFIXES, WORKSPACE_FILES, WorkspaceDir
 from reconciler.repository.objects import CommitInfo, TreeEntry
 
 
@@ -33,7 +34,8 @@ def followed(history: FleetHistory, moves: MoveHistory, directory: str) -> Itera
     for commit, before in history.steps():
         now = watch.look(commit.tree) if now is None else now
         was = watch.look(before.tree) if before is not None else None
-        if was == now:
+        fed = before is not None and _is_fed(history, directory, commit, before)
+        if was == now and not fed:
             continue
         # What the directories above say, as in a .treeplaneignore, is of all that is below.
         within = was is not None and was.above == now.above
@@ -47,12 +49,26 @@ def followed(history: FleetHistory, moves: MoveHistory, directory: str) -> Itera
         if new is None and old is None:
             continue
         apart = new is None or old is None or old.directory != directory or not within
-        if apart or (new is not None and old is not None and _is_its(history, new, old)):
+        if apart or fed or (new is not None and old is not None and _is_its(history, new, old)):
             yield TouchedWorkspace(commit, before, new, old)
         if old is not None and before is not None and old.directory != directory:
             directory = old.directory
             watch = Watched(history.repo, directory)
             now = watch.look(before.tree)
+
+
+def _is_fed(history: FleetHistory, directory: str, commit: CommitInfo, before: CommitInfo) -> bool:
+    """Whether something differs in what is shared of which a workspace is rendered."""
+    new, old = history.tree(commit.tree), history.tree(before.tree)
+    if not shares_differ(new, old):
+        return False
+    place = new.at(directory)
+    elsewhere = {
+        path
+        for each in (history.sources.rendered(new, place) if place is not None else ())
+        for path in each.inputs.elsewhere
+    }
+    return states(new, elsewhere) != states(old, elsewhere)
 
 
 def _left(history: FleetHistory, old: WorkspaceDir, commit: CommitInfo, before: CommitInfo) -> WorkspaceDir | None:
@@ -65,6 +81,8 @@ def _left(history: FleetHistory, old: WorkspaceDir, commit: CommitInfo, before: 
 def _is_its(history: FleetHistory, new: WorkspaceDir, old: WorkspaceDir) -> bool:
     """Whether what differs may be the workspace's own, and not that of one below it: a wide directory of workspaces is
     not read for each of them."""
+    if history.repo.pick(new.tree, RENDERED_BY) or history.repo.pick(old.tree, RENDERED_BY):
+        return True  # it is made of all that is there
     return any(_is_own(history, entry) for side in history.repo.unlike(new.tree, old.tree) for entry in side)
 
 

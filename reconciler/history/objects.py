@@ -17,7 +17,7 @@ from reconciler.history.result import ObjectStep
 from reconciler.layout.alike import same
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import Piece, PieceChange
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.tree import RENDERED_BY, WorkspaceDir
 from reconciler.loading.changeset import ChangeKind
 from reconciler.repository.objects import CommitInfo
 
@@ -92,6 +92,9 @@ class _Comparing:
             entry = self._history.repo.entry_at(commit.tree, file)
             if entry is None or entry.kind != "blob":
                 return ()
+            above, _, name = file.rpartition("/")
+            if name in RENDERED_BY:
+                entry = self._history.repo.entry_at(commit.tree, above) or entry
             if entry.id != seen:
                 seen = entry.id
                 place = self._history.tree(commit.tree).owner(file)

@@ -13,6 +13,7 @@ from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.errors import BadFile
 from reconciler.layout.tree import (
+    RENDERED_BY,
     ROOT,
     TOP,
     WORKSPACE_FILES,
@@ -31,7 +32,7 @@ Known = Callable[[str], Collection[str] | None]
 """The directories in which a path was found before; None when that is not known, which makes it be searched."""
 
 
-_TELLING = (*WORKSPACE_FILES, ignore.FILE)
+_TELLING = (*WORKSPACE_FILES, *RENDERED_BY, ignore.FILE)
 """What a directory says of itself and of all that is in it."""
 
 
@@ -40,7 +41,10 @@ class Touched:
     """Workspace paths by what became of them; each is in one of the sets at most.
 
     `changed`: own manifests, the workspace.yaml or the directory; also where the workspace.yaml is gone but manifests
-    remain, which the workspace still owns (see WorkspaceTree.claims). `places`: the workspaces of the new tree that
+    remain, which the workspace still owns (see WorkspaceTree.claims). `stirred`: workspaces that both trees have, in
+    whose own directories anything differs, ignored and other files included: what is rendered may be made of these, and
+    of what stands outside of all workspaces (inputs). `renders`: those of the new tree that were seen to have a
+    directory that is rendered. `places`: the workspaces of the new tree that
     were come across, so that they need not be searched for. `left`: those of the old tree whose directories are no
     longer theirs.
     """
@@ -48,6 +52,8 @@ class Touched:
     changed: set[str] = field(default_factory=set)
     appeared: set[str] = field(default_factory=set)
     removed: set[str] = field(default_factory=set)
+    stirred: set[str] = field(default_factory=set, compare=False)
+    renders: set[str] = field(default_factory=set, compare=False)
     places: Whereabouts = field(default_factory=Whereabouts, compare=False)
     left: Whereabouts = field(default_factory=Whereabouts, compare=False)
 
@@ -56,7 +62,8 @@ class Touched:
         all the same. `left` stays that of the first."""
         removed, appeared = self.removed | other.removed, self.appeared | other.appeared
         changed = (self.changed | other.changed) - appeared - removed
-        return Touched(changed, appeared, removed, self.places | other.places, self.left)
+        stirred, renders = self.stirred | other.stirred, self.renders | other.renders
+        return Touched(changed, appeared, removed, stirred, renders, self.places | other.places, self.left)
 
 
 class _Side(NamedTuple):
@@ -85,7 +92,8 @@ def changes(
     """The own files of `workspace` that differ from those of `old_workspace` (None: all are new).
 
     A file that another workspace owned before, because a workspace.yaml came or went between them, is created here and
-    deleted there.
+    deleted there. A directory that is rendered is named once, where anything below it differs; what else it is made of
+    is not looked at.
     """
     if old_workspace is None:
         yield from (FileChange(path, None, entry) for path, entry in new.files(workspace))
@@ -116,11 +124,14 @@ def _own_changes(
     """Of one directory that the workspace owns in both trees, or in the one whose level is given."""
     before = {e.name: e for e in was.files} if was else {}
     after = {e.name: e for e in now.files} if now else {}
+    workspaces_differ = bool(was and was.is_rendered and now and now.is_rendered) and _claims_differ(
+        new, old, directory
+    )
     for name in sorted(before.keys() | after.keys()):
-        if before.get(name) != after.get(name):
+        if before.get(name) != after.get(name) or workspaces_differ:
             yield FileChange(joined(directory, name), before.get(name), after.get(name))
-    old_subs = {e.name: e for e in was.directories} if was else {}
-    new_subs = {e.name: e for e in now.directories} if now else {}
+    old_subs = {e.name: e for e in was.directories} if was and not was.is_rendered else {}
+    new_subs = {e.name: e for e in now.directories} if now and not now.is_rendered else {}
     alike = was is not None and now is not None and ignore.same(was.stack, now.stack)
     for name in sorted(old_subs.keys() | new_subs.keys()):
         below = joined(directory, name)
@@ -219,6 +230,8 @@ class _Comparison:
         if new_path is not None and new_level is not None and now.tree is not None:
             self._out.places.note(workspace_dir(new_path, directory, now.tree, new_level, whole=whole))
         old_owner, new_owner = old_path or was.owner, new_path or now.owner
+        if old_owner == new_owner and was.tree is not None and now.tree is not None:
+            self._out.stirred.add(new_owner)
         self._files(old_owner, new_owner, old_level, new_level)
         old_stack = old_level.stack if old_level else was.stack
         new_stack = new_level.stack if new_level else now.stack
@@ -290,6 +303,8 @@ class _Comparison:
     def _files(self, old_owner: str, new_owner: str, was: Level | None, now: Level | None) -> None:
         before = was.files if was else []
         after = now.files if now else []
+        if now is not None and now.is_rendered:
+            self._out.renders.add(new_owner)
         if old_owner == new_owner:
             if before != after:
                 self._out.changed.add(new_owner)

@@ -39,7 +39,9 @@ class ContentTree(WorkspaceTree):
         if weigh(self.repo, [place.tree], MOST) > MOST:
             return f"{where} holds more than {MOST:,} files and directories"
         try:
-            nested = list(self.nested(place))
+            nested, rendered = list(self.nested(place)), list(self.programs(place))
+            if rendered:
+                return f"{where} holds {rendered[0]}, and nothing is rendered that comes from another repository"
             if nested:
                 more = f" and {len(nested) - _TOLD} more" if len(nested) > _TOLD else ""
                 return f"{where} holds {', '.join(nested[:_TOLD])}{more}, and no workspace can be below a source's path"
@@ -51,9 +53,19 @@ class ContentTree(WorkspaceTree):
 
     def nested(self, place: WorkspaceDir) -> Iterator[str]:
         """The workspace.yamls in and below a directory."""
+        for directory, level in self._levels(place):
+            yield from (joined(directory, each.name) for each in level.markers)
+
+    def programs(self, place: WorkspaceDir) -> Iterator[str]:
+        """What has a program make manifests of a directory."""
+        for directory, level in self._levels(place):
+            if level.is_rendered:
+                yield joined(directory, level.files[0].name)
+
+    def _levels(self, place: WorkspaceDir) -> Iterator[tuple[str, Level]]:
         pending = [(place.tree, place.directory, self.above(place.directory))]
         while pending:
             tree, directory, stack = pending.pop()
             level = self.look(tree, directory, stack)
-            yield from (joined(directory, each.name) for each in level.markers)
+            yield directory, level
             pending += [(d.id, joined(directory, d.name), level.stack) for d in reversed(level.directories)]

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.schemas import check
-from reconciler.layout.yamldoc import parse
+from reconciler.layout.yamldoc import line_of, parse
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
 
@@ -30,7 +30,8 @@ class FleetConfig:
     Authenticated. `rewrites` "" leaves it to where the repository is. `push`: what becomes of one to the hosted
     repository that would hold a workspace: TAKE or REFUSE. `owners`: whether a commit may touch a workspace only by
     whom RBAC lets push there. `verification`: which commits have to be signed: UNSIGNED, HEAD or EVERY.
-    `max_deleted_workspaces` None is no limit. `retention`: the age at which the status branch's history ends."""
+    `max_deleted_workspaces` None is no limit. `retention`: the age at which the status branch's history ends. `shared`:
+    directories that programs which render may see of every workspace."""
 
     name: str
     uid: str = ""
@@ -46,6 +47,7 @@ class FleetConfig:
     max_deleted_objects: int = 100
     max_deleted_share: int = 30
     retention: timedelta = timedelta(days=90)
+    shared: tuple[str, ...] = ()
 
     @property
     def asks_who(self) -> bool:
@@ -86,6 +88,14 @@ def parse_fleet(data: bytes, path: str = FILE) -> FleetConfig:
         raise BadFile(faults)
     value = documents[0].value
     metadata, spec = value["metadata"], value.get("spec", {})
+    shared = tuple(spec.get("rendering", {}).get("shared", ()))
+    faults = [
+        LayoutError(path, line_of(documents[0], f"spec.rendering.shared[{number}]"), 0, f"{each} {why[0]}", why[1])
+        for number, each in enumerate(shared)
+        if (why := _unfit(each, shared)) is not None
+    ]
+    if faults:
+        raise BadFile(faults)
     safety = spec.get("safety", {})
     return FleetConfig(
         name=metadata["name"],
@@ -102,7 +112,21 @@ def parse_fleet(data: bytes, path: str = FILE) -> FleetConfig:
         max_deleted_objects=safety.get("maxDeletedObjects", 100),
         max_deleted_share=safety.get("maxDeletedShare", 30),
         retention=_age(spec.get("status", {}).get("retention", "90d")),
+        shared=shared,
     )
+
+
+def _unfit(directory: str, shared: tuple[str, ...]) -> tuple[str, str] | None:
+    """Why a directory cannot be shared, and what to do."""
+    parts = directory.split("/")
+    if {"", ".", ".."} & {*parts}:
+        return "is no directory's path from the top of the repository", "write it like bases/web"
+    if parts[0] == "workspaces":
+        return "belongs to workspaces", "move what several of them are made of out of workspaces/, and name that"
+    other = next((each for each in shared if directory.startswith(f"{each}/")), None)
+    if other is not None or shared.count(directory) > 1:
+        return f"is shared with {other or directory} already", "name it once"
+    return None
 
 
 def _age(text: str) -> timedelta:

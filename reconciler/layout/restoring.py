@@ -1,8 +1,9 @@
 """A tree in which one workspace's own files are what they were in another tree, wherever it stood there.
 
-Called by review/restoration. Own files are manifests and workspace.yaml; of a workspace that is gone also what says
-which files count (.treeplaneignore). Whatever else lies in the directory stays, and so do workspaces below it: a file
-that would be one of theirs by now, or that is ignored, does not come back. No manifest is read but workspace.yaml.
+Called by review/restoration. Own files are manifests, what a directory is rendered of, and workspace.yaml; of a
+workspace that is gone also what says which files count (.treeplaneignore). Whatever else lies in the directory stays,
+and so do workspaces below it: a file that would be one of theirs by now, or that is ignored, does not come back. No
+manifest is read but workspace.yaml.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 from reconciler.layout import edit, ignore
 from reconciler.layout.errors import BadFile
+from reconciler.layout.inputs import InputFinder, files_of, is_in
 from reconciler.layout.sourceref import SourceRef
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.layout.workspace import API_VERSION, KIND, declaration
@@ -186,7 +188,18 @@ def own_files(tree: WorkspaceTree, place: WorkspaceDir) -> Iterator[tuple[str, T
     """Its manifests, and its workspace.yaml."""
     markers = tree.repo.pick(place.tree, (place.manifest.name, *place.spare)) if place.manifest is not None else {}
     yield from ((f"{place.directory}/{name}", entry) for name, entry in markers.items() if entry.kind in _FILES)
-    yield from ((path, entry) for path, entry in tree.files(place) if entry.kind in _FILES)
+    found = dict(tree.files(place))
+    for path, _ in tree.rendered(place):
+        del found[path]
+        found |= {file: each for file, each in _made_of(tree, place, path) if each.kind in _FILES}
+    yield from ((path, entry) for path, entry in found.items() if entry.kind in _FILES)
+
+
+def _made_of(tree: WorkspaceTree, place: WorkspaceDir, path: str) -> Iterator[tuple[str, TreeEntry]]:
+    """What a directory is rendered of, as far as that is the workspace's: what is shared stays as it is."""
+    seen = InputFinder().of(tree, place, path)
+    own = tuple((each, entry) for each, entry in seen.seen if is_in(each, place.directory))
+    yield from files_of(tree, seen._replace(seen=own))
 
 
 def _rules(tree: WorkspaceTree, place: WorkspaceDir) -> Iterator[tuple[str, TreeEntry]]:

@@ -20,11 +20,15 @@ Object = dict[str, Any]
 
 class Piece(NamedTuple):
     """What a source reads as one: a file, or all that a program makes. `name`: the path that the origins of its
-    manifests name. `problems`: what is wrong with it; then there may be no manifests."""
+    manifests name. `problems`: what is wrong with it; then there may be no manifests. `generator`: the program, ""
+    where a file says it. `lasting`: whether it is read in the same way whenever that is tried; False where that could
+    not be found out now."""
 
     name: str
     manifests: tuple[Manifest, ...]
     problems: tuple[LayoutError, ...] = ()
+    generator: str = ""
+    lasting: bool = True
 
 
 class PieceChange(NamedTuple):
@@ -39,8 +43,13 @@ class ReadOnly(Exception):
     """The source writes nothing back; the text says why, and what to do instead."""
 
 
+class NotWritten(ReadOnly):
+    """The same of one piece, or one place, while others of the source are written to."""
+
+
 class Editor(Protocol):
-    """Writes objects back into a draft. Everything raises BadFile where a file is written so that it cannot be."""
+    """Writes objects back into a draft. Everything raises BadFile where a file is written so that it cannot be, and
+    NotWritten where there is none to write."""
 
     def find(self, name: str) -> Iterator[Manifest]:
         """The manifests of a piece, as the draft has it by now."""

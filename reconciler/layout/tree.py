@@ -1,8 +1,8 @@
 """The workspaces of one commit's tree: which directories are workspaces, and which files are whose.
 
 Called by the loader and by `validate`. Reads trees only, never a manifest. A directory with a workspace.yaml is a
-workspace, any other only groups; a workspace owns the files below it up to the next workspace. What differs between two
-trees is compare's.
+workspace, any other only groups; a workspace owns the files below it up to the next workspace. A directory that a
+program renders counts as one file. What differs between two trees is compare's.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ TOP = "workspaces"
 ROOT = "workspaces/root"
 WORKSPACE_FILES = ("workspace.yaml", "workspace.yml", "workspace.json")
 SUFFIXES = (".yaml", ".yml", ".json")
+RENDERED_BY = ("kustomization.yaml", "kustomization.yml", "Kustomization", "Chart.yaml")
+"""Files that have a program make the manifests of their directory; of several there the first counts."""
+_RENDERED_BY = frozenset(RENDERED_BY)
 RULES_OF_SOPS = ".sops.yaml"
 """Says how files are encrypted (encryption/creation), and is no manifest wherever it stands."""
 _DEEPEST = 64
@@ -38,7 +41,7 @@ class WorkspaceDir(NamedTuple):
 
     `manifest` is its workspace.yaml (or .yml, .json), None for the root without one and for a workspace whose file was
     taken away while manifests remain. `spare`: further such files beside it, which is an error. `files`: its own, where
-    it was looked into and has few and no directories; None: they are to be looked for.
+    it was looked into and has few and no directories, or is rendered; None: they are to be looked for.
     """
 
     path: str
@@ -54,13 +57,18 @@ class WorkspaceDir(NamedTuple):
 
 
 class Level(NamedTuple):
-    """One directory, ignored names left out. `tree`: its id; `files` are manifests and what `problem` refuses."""
+    """One directory, ignored names left out. `tree`: its id; `files` are manifests and what `problem` refuses; of a
+    directory that is rendered there is one, of the kind "rendered", which stands for all that is below."""
 
     tree: str
     stack: ignore.Stack
     directories: list[TreeEntry]
     files: list[TreeEntry]
     markers: list[TreeEntry]
+
+    @property
+    def is_rendered(self) -> bool:
+        return bool(self.files) and self.files[0].kind == "rendered"
 
 
 class WorkspaceTree:
@@ -69,7 +77,8 @@ class WorkspaceTree:
     `claims` maps directories to the workspace paths that own them although their workspace.yaml is gone: a parent never
     inherits what it leaves behind. `compare.touched` adds to it what it finds; the loader keeps it for the next commit.
     `duplicates` maps a path to its directories where there are several: complete after `workspaces` has been read to
-    its end, or for what `compare.touched` named.
+    its end, or for what `compare.touched` named. `renders`: by path, workspaces that `workspaces` found to have a
+    directory that is rendered.
     """
 
     def __init__(
@@ -85,6 +94,7 @@ class WorkspaceTree:
         self._grouping = grouping or Grouping(repo)
         self.claims: dict[str, str] = dict(claims or {})
         self.duplicates: dict[str, list[str]] = {}
+        self.renders: dict[str, WorkspaceDir] = {}
         self._stacks: dict[str, ignore.Stack] = {}
 
     def beside(self, tree_id: str) -> WorkspaceTree:
@@ -130,21 +140,26 @@ class WorkspaceTree:
             return
         seen: set[int] = set()  # hashes: a million paths would weigh more than all else here
         directory, above = (top.directory, paths.parent(top.path)) if top is not None else (ROOT, None)
-        pending = [(tree, directory, above or "", self.stack(directory.rpartition("/")[0]))]
+        around: WorkspaceDir | None = None
+        pending = [(tree, directory, above or "", around, self.stack(directory.rpartition("/")[0]))]
         while pending:
-            tree, directory, owner, stack = pending.pop()
+            tree, directory, owner, around, stack = pending.pop()
             level = self.look(tree, directory, stack)
             path = self.boundary(level, directory, owner)
             if path is not None:
-                owner = path
+                owner, around = path, workspace_dir(path, directory, tree, level)
                 if hash(path) not in seen or len(self.directories(path)) < 2:
                     seen.add(hash(path))
-                    yield workspace_dir(path, directory, tree, level)
+                    yield around
                 elif path not in self.duplicates:
                     self.duplicates[path] = sorted(self.directories(path))
+            if level.is_rendered and around is not None:
+                self.renders[owner] = around
             if level.directories:
                 self._remember(directory, level.stack)
-            pending += [(d.id, f"{directory}/{d.name}", owner, level.stack) for d in reversed(level.directories)]
+            pending += [
+                (d.id, f"{directory}/{d.name}", owner, around, level.stack) for d in reversed(level.directories)
+            ]
 
     def find(self, path: str, directory: str = "") -> WorkspaceDir | None:
         """The workspace of that path. `directory`, where it stood before, spares a search of grouping directories."""
@@ -204,7 +219,8 @@ class WorkspaceTree:
     # --- files
 
     def files(self, workspace: WorkspaceDir) -> Iterator[tuple[str, TreeEntry]]:
-        """The workspace's own manifests with their paths, and what `problem` refuses; workspace.yaml is not one."""
+        """The workspace's own manifests with their paths, directories that are rendered, and what `problem` refuses;
+        workspace.yaml is not one."""
         if workspace.files is not None:
             yield from ((joined(workspace.directory, entry.name), entry) for entry in workspace.files)
             return
@@ -220,8 +236,56 @@ class WorkspaceTree:
         level = self.look(tree, directory, stack)
         for entry in (*level.markers, *level.files):
             yield f"{directory}/{entry.name}"
-        for sub in level.directories:
+        for sub in level.directories if not level.is_rendered else ():
             yield from self.manifests_below(sub.id, f"{directory}/{sub.name}", level.stack)
+
+    # --- directories that are rendered
+
+    def rendered(self, workspace: WorkspaceDir) -> Iterator[tuple[str, TreeEntry]]:
+        """The outermost directories of a workspace that are rendered, as `files` names them."""
+        yield from ((path, entry) for path, entry in self.files(workspace) if entry.kind == "rendered")
+
+    def rendered_around(self, workspace: WorkspaceDir, file: str) -> str:
+        """The file that makes the outermost directory a rendered one which a file of the workspace is in, or would be;
+        "" where that is none. No other directory is looked at."""
+        directory, tree = workspace.directory, workspace.tree
+        rest = file.removeprefix(f"{directory}/").split("/")[:-1]
+        while True:
+            stack, found = self.stack(directory), self.repo.pick(tree, RENDERED_BY)
+            for name in RENDERED_BY:
+                entry = found.get(name)
+                if entry is not None and entry.kind in ("blob", "link"):
+                    path = f"{directory}/{name}"
+                    if not ignore.ignored(stack, path):
+                        return path
+            step = self.repo.pick(tree, rest[:1]).get(rest[0]) if rest else None
+            if step is None or step.kind != "tree":
+                return ""
+            directory, tree = f"{directory}/{rest.pop(0)}", step.id
+
+    def all_below(self, directory: str) -> Iterator[tuple[str, TreeEntry]]:
+        """Every file that a directory of a workspace holds, ignored ones too, up to the next workspaces, which are
+        named as what they are: trees. Its own workspace.yaml is left out. Nothing where there is no directory."""
+        tree = self.repo.tree_at(self.tree_id, directory)
+        if tree is None:
+            return
+        above = directory.rpartition("/")[0]
+        level = self._markers(tree, directory, self.stack(above))
+        own = {entry.name for entry in level.markers} if self.at(directory) is not None else set()
+        for entry in self.repo.entries(tree):
+            if entry.name not in own:
+                yield from self._below(f"{directory}/{entry.name}", entry, level.stack)
+
+    def _below(self, path: str, entry: TreeEntry, stack: ignore.Stack) -> Iterator[tuple[str, TreeEntry]]:
+        if entry.kind != "tree":
+            yield path, entry
+            return
+        level = self._markers(entry.id, path, stack)
+        if self.boundary(level, path, "") is not None and self.at(path) is not None:
+            yield path, entry
+            return
+        for each in self.repo.entries(entry.id):
+            yield from self._below(f"{path}/{each.name}", each, level.stack)
 
     # --- directories
 
@@ -236,8 +300,13 @@ class WorkspaceTree:
             stack = (*stack, self._rules(directory, rules))
         level = Level(tree, stack, [], [], [])
         deep = directory.count("/") >= _DEEPEST
+        by: dict[str, TreeEntry] = {}
         for entry in entries:
             name, kind = entry.name, entry.kind
+            if name in _RENDERED_BY and kind in ("blob", "link"):
+                if not (stack and ignore.ignored(stack, f"{directory}/{name}")):
+                    by[name] = TreeEntry(name, tree, "rendered")
+                continue
             if kind == "tree":
                 chosen = level.files if deep else level.directories
             elif name == RULES_OF_SOPS:
@@ -251,6 +320,8 @@ class WorkspaceTree:
             if stack and ignore.ignored(stack, joined(directory, name), directory=kind == "tree"):
                 continue
             chosen.append(entry)
+        if by:
+            level.files[:] = [next(by[name] for name in RENDERED_BY if name in by)]
         return level
 
     def boundary(self, level: Level, directory: str, owner: str) -> str | None:
@@ -289,7 +360,7 @@ class WorkspaceTree:
         """Returns whether there are none, by nobody's claim."""
         for entry in level.files:
             yield joined(directory, entry.name), entry
-        if not level.directories:
+        if not level.directories or level.is_rendered:
             return not level.files
         found = self._subdirectories(level, directory)
         own: set[str] = set()
@@ -404,7 +475,8 @@ def workspace_dir(path: str, directory: str, tree: str, level: Level, *, whole: 
     if len(markers) > 1:
         markers = sorted(markers, key=lambda e: WORKSPACE_FILES.index(e.name))
     spare = tuple(e.name for e in markers[1:])
-    files = tuple(level.files) if whole and not level.directories and len(level.files) <= _FEW else None
+    few = level.is_rendered or (not level.directories and len(level.files) <= _FEW)
+    files = tuple(level.files) if whole and few else None
     return WorkspaceDir(path, directory, markers[0] if markers else None, tree, spare, files)
 
 

@@ -15,6 +15,7 @@ from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import kubernetes_kind
 from apiserver.storage.protocol import Store
 from reconciler.loading.past import PastObjects, is_said, served_of
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.repositories import Repositories
 
@@ -26,9 +27,9 @@ Names = frozenset[tuple[str, str, str, str]]
 class Declarations:
     """Safe from several threads: at worst a tree is read twice."""
 
-    def __init__(self, store: Store, repositories: Repositories) -> None:
+    def __init__(self, store: Store, repositories: Repositories, renders: Renders = NOWHERE) -> None:
         self._store = store
-        self._past = PastObjects(repositories)
+        self._past = PastObjects(repositories, renders)
         self._catalog = Catalog(store)
         self._names: OrderedDict[tuple[str, str], Names] = OrderedDict()
 
@@ -64,7 +65,7 @@ class Declarations:
         there = self._past.workspace(path, commit, within)
         if there is None:
             return frozenset()
-        key = (path, there[1].tree)
+        key = (path, self._past.says(*there))
         found = self._names.get(key)
         if found is None:
             manifests = chain.from_iterable(self._past.ever(*there))

@@ -26,7 +26,7 @@ from reconciler.layout.draft import Draft
 from reconciler.layout.errors import BadFile
 from reconciler.layout.manifest import Manifest, read
 from reconciler.layout.place import folder, place
-from reconciler.layout.source import Editor, ReadOnly
+from reconciler.layout.source import Editor, NotWritten, ReadOnly
 from reconciler.layout.sourceref import SourceRef
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.render import key_of
@@ -125,6 +125,8 @@ class Edits:
             raise Outdated
         try:
             changes = self._add(workspace, intent)
+        except NotWritten as error:
+            raise StatusError(403, "Forbidden", str(error)) from error
         except ReadOnly as error:
             raise StatusError(403, "Forbidden", f"workspace {workspace.path} is not written to: {error}") from error
         if changes:

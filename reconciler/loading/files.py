@@ -16,6 +16,8 @@ from reconciler.layout.source import Piece
 from reconciler.layout.sourceref import SourceRef
 from reconciler.layout.workspace import Declaration, declaration, named
 from reconciler.loading import unsealing
+from reconciler.loading.renderings import Renderings
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.objects import Repository
 
 _MOST, _MOST_DECLARED = 8 * 1024 * 1024, 2 * 1024 * 1024
@@ -29,9 +31,10 @@ class Files:
     """Reads blobs of one repository, each once, in however many files it stands; a piece is a file. Manifests share
     their values: copy before changing."""
 
-    def __init__(self, repo: Repository, most: int = _MOST) -> None:
-        """`most`: bytes in memory of the files that are kept."""
+    def __init__(self, repo: Repository, most: int = _MOST, renders: Renders = NOWHERE) -> None:
+        """`most`: bytes in memory of the files that are kept; `renders`: for directories that are rendered."""
         self._repo = repo
+        self.renderings = Renderings(renders)
         self._good: Remembered[tuple[str, str], tuple[Manifest, ...]] = Remembered(most)
         self._shapes = Shapes()
         self._declared: Remembered[tuple[str, str], Declaration] = Remembered(_MOST_DECLARED)

@@ -6,6 +6,7 @@ the workspace itself. Otherwise the cost follows the difference of the two trees
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from apiserver.model.origins import COMPUTED
@@ -17,6 +18,7 @@ from reconciler.layout.source import ManifestSource, Piece
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.case import Case
 from reconciler.loading.render import Accepted
+from reconciler.loading.saidbefore import RenderedBefore
 from reconciler.loading.shipped import is_root_open, shipped
 from reconciler.loading.sources import Content, Sources, generated
 from reconciler.loading.unsealing import Unsealing
@@ -35,7 +37,8 @@ class Gathered:
     `changed`: the names of the pieces that differ, out of all of `source`, which is None where there is no directory.
     `workspace`: the manifest of workspace.yaml, if there is one; `old_workspace`: that of before. `accepted`: see
     ratcheting. `adopts`: the UID that its Workspace gets, as stated (phases/identified); "": whatever follows.
-    `locked`: what is encrypted for others, in words; `pardoned`: see Unsealing.
+    `locked`: what is encrypted for others, in words; `pardoned`: see Unsealing. `late`: something could not be rendered
+    for the moment; `renders`: something is rendered of what was read.
     """
 
     complete: bool
@@ -50,11 +53,15 @@ class Gathered:
     adopts: str = ""
     locked: list[str] = field(default_factory=list)
     pardoned: bool = False
+    late: bool = False
+    renders: bool = False
 
     def take(self, piece: Piece) -> tuple[Manifest, ...]:
         """A piece of what the commit says."""
         self.new.extend(piece.manifests)
         self.problems.extend(piece.problems)
+        self.late = self.late or not piece.lasting
+        self.renders = self.renders or bool(piece.generator)
         return piece.manifests
 
     def line(self, manifest: Manifest, field: str) -> int:
@@ -65,10 +72,11 @@ class Gathered:
 
 
 class Gatherer:
-    """Reads through `sources`; `base` gives the tree at which a workspace is served now."""
+    """Reads through `sources`; `base` gives the tree at which a workspace is served now. `said`: what of that counts
+    where a program made it."""
 
-    def __init__(self, sources: Sources) -> None:
-        self._sources = sources
+    def __init__(self, sources: Sources, said: RenderedBefore | None = None) -> None:
+        self._sources, self._said = sources, said
 
     def gather(self, case: Case, base: WorkspaceTree | None, *, whole: bool) -> Gathered:
         """`whole`: all of them, whatever changed."""
@@ -88,7 +96,7 @@ class Gatherer:
             for change in out.source.changes(served) if out.source is not None else ():
                 out.changed.add(change.name)
                 if change.old is not None:
-                    out.old.extend(change.old.manifests)
+                    out.old.extend(self._before(change.old))
                 if change.new is not None:
                     out.take(change.new)
         out.complete = out.complete or _concerns_others(out)
@@ -132,10 +140,13 @@ class Gatherer:
         """Everything but the changed pieces, which are read already."""
         out.new[:0] = [*shipped(case.tree, case.path), EVERYWHERE]
         for piece in out.source.pieces(besides=out.changed) if out.source is not None else ():
-            found = out.take(piece)
+            out.take(piece)
             if had_base:
-                out.old.extend(found)
+                out.old.extend(self._before(piece))
         out.new.extend(case.secrets)
+
+    def _before(self, piece: Piece) -> Sequence[Manifest]:
+        return self._said.of(piece) if self._said is not None else piece.manifests
 
 
 def _unseal(case: Case, out: Gathered) -> None:

@@ -29,8 +29,9 @@ from apiserver.registry.tree import WorkspaceRecord, workspace_at
 from apiserver.storage.protocol import Record, Store
 from reconciler.layout.draft import Draft
 from reconciler.layout.manifest import Manifest
-from reconciler.layout.source import ReadOnly, manifests
+from reconciler.layout.source import ReadOnly
 from reconciler.loading import copies
+from reconciler.loading.saidbefore import RenderedBefore
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.sources import Sources
 from reconciler.plan.deletions import (
@@ -262,15 +263,20 @@ class Guard:
         tree = self.served.of(record)
         place = self.served.place(tree, record) if tree is not None else None
         if tree is not None and place is not None:
-            yield from manifests(self.sources.of(*self.sources.served(tree, place, record.elsewhere)))
+            said = RenderedBefore(self.store, record.cluster, always=False)
+            for piece in self.sources.of(*self.sources.served(tree, place, record.elsewhere)).pieces():
+                yield from said.of(piece)
 
     def outspoken(self, record: WorkspaceRecord) -> Iterator[Manifest]:
         """At least those of them that say whether they may go."""
         tree = self.served.of(record)
         place = self.served.place(tree, record) if tree is not None else None
         if tree is not None and place is not None:
-            source = self.sources.of(*self.sources.served(tree, place, record.elsewhere))
-            yield from source.mentioning(PROTECTED.encode())
+            content = self.sources.served(tree, place, record.elsewhere)
+            if self.sources.rendered(*content):
+                yield from self.manifests(record)
+            else:
+                yield from self.sources.of(*content).mentioning(PROTECTED.encode())
 
 
 def line_of(path: str, key: Key) -> Line:

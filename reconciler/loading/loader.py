@@ -51,9 +51,10 @@ from reconciler.loading.steps import Earlier, Stepper
 from reconciler.loading.trees import Trees
 from reconciler.loading.unsealing import SHOWN
 from reconciler.loading.vouching import Vouching
-from reconciler.loading.ways import COMMIT, PROPOSAL, RECHECK, RECOVERY, RENEWAL, SHIPPING, Way
+from reconciler.loading.ways import COMMIT, FIRST_LOAD, PROPOSAL, RECHECK, RECOVERY, RENEWAL, SHIPPING, Way
 from reconciler.loading.whole import Whole
 from reconciler.plan.deletions import RefusedDeletion
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.repositories import Repositories
 from reconciler.statusbranch.recorded import RecordedFleet
 
@@ -113,7 +114,8 @@ class Loader:
 
     `meanwhile` is called by that thread while a commit is loaded, between two workspaces, for at most half of the time:
     it may call `overtake` and `propose`. `carry`: see step; `guesses`, `remotes`: see Site. `keys`: by default
-    encrypted files are shown as they stand, for a store that nobody is served from.
+    encrypted files are shown as they stand, for a store that nobody is served from. `renders`: for directories that are
+    rendered.
     """
 
     def __init__(
@@ -125,6 +127,7 @@ class Loader:
         branch: BranchSettings = _MAIN,
         trees: Trees | None = None,
         keys: FindKeys = lambda _: SHOWN,
+        renders: Renders = NOWHERE,
     ) -> None:
         self.meanwhile: Callable[[], None] | None = None
         self.carry: Carry = lambda _: None
@@ -140,7 +143,7 @@ class Loader:
         self._branch = branch
         self._trees = trees or Trees(repositories)
         self._moments = Moments(repositories)
-        self.sources = Sources(repositories)
+        self.sources = Sources(renders, repositories)
         self.remotes: Remotes | None = None
         self._catalog = Catalog(store)
         self._whole = Whole(store, repositories.own, self._trees)
@@ -329,7 +332,8 @@ class Loader:
         than loads here."""
         branch = replace(self._branch, keep=BranchSettings().keep, vouching=around.vouching)
         trees = self._trees.aside(repositories)
-        out = Loader(store, repositories, around.identities, around.secrets, branch, trees, around.keys)
+        renders = self.sources.renders
+        out = Loader(store, repositories, around.identities, around.secrets, branch, trees, around.keys, renders)
         out.remotes = replace(self.remotes, patient=True) if self.remotes is not None else None
         out.carry = around.carry
         out._words = "commit %s is judged, which took %.0f ms: %s"
@@ -438,12 +442,15 @@ class Loader:
         self, way: Way, fleet: FleetRecord, commit: CommitRef, *, progress: Progress = lambda _: None, **further: Any
     ) -> Stepper:
         """`further`: see `_target`."""
-        return Stepper(self._site(fleet), self._target(fleet, commit, **further), way, progress)
+        target, site = self._target(fleet, commit, **further), self._site(fleet)
+        if target.recorded is None and way in (FIRST_LOAD, RECOVERY):
+            site = replace(site, owners=False)  # nobody is asked about the first commit
+        return Stepper(site, target, way, progress)
 
     def _site(self, fleet: FleetRecord) -> Site:
         return Site(
             fleet.fleet, fleet.writes, self._store, self.sources, self._trees, self._moments, self._identities,
-            self._catalog, self._branch.most_objects, self.guesses, self._remotes(fleet),
+            self._catalog, self._branch.most_objects, self.guesses, self._asks_owners(fleet), self._remotes(fleet),
         )  # fmt: skip
 
     def _remotes(self, fleet: FleetRecord) -> Remotes | None:
@@ -453,6 +460,11 @@ class Loader:
         entrance = self.entrance
         rights, unsigned = partial(entrance.source_rights, fleet), partial(entrance.unsigned, fleet)
         return replace(self.remotes, rights=rights, unsigned=unsigned)
+
+    def _asks_owners(self, fleet: FleetRecord) -> bool:
+        """Of a commit that is not here, or cannot be read, nobody knows: then nothing is taken for asked about."""
+        config = self._whole.config(fleet.commit)[0] if self._repo.has(fleet.commit.id) else None
+        return config is None or config.owners
 
     def _target(
         self,

@@ -25,6 +25,7 @@ from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.sources import Sources
 from reconciler.loading.world import World
 from reconciler.plan import system
+from reconciler.rendering.request import Tool
 
 
 class Move(NamedTuple):
@@ -120,11 +121,22 @@ class Movable:
         self, before: WorkspaceTree, was: WorkspaceDir, here: WorkspaceTree, now: WorkspaceDir, *, top: bool
     ) -> bool:
         """Of the uppermost what workspace.yaml says of its name and UID makes no difference."""
-        if _files(before, was) != _files(here, now):
+        if _files(before, was) != _files(here, now) or self._made_of(before, was) != self._made_of(here, now):
             return False
         if not top:
             return was.manifest == now.manifest
         return _said(self._sources.workspace(before, was)) == _said(self._sources.workspace(here, now))
+
+    def _made_of(self, here: WorkspaceTree, place: WorkspaceDir) -> set[tuple[str, str, str]]:
+        """What its rendered directories are made of, by where that stands in the workspace, or else in the repository;
+        and a chart's name, since a release is called so."""
+        found: set[tuple[str, str, str]] = set()
+        for each in self._sources.rendered(here, place):
+            name = each.request.directory.rpartition("/")[2] if each.request.tool is Tool.HELM else ""
+            inside = each.path.removeprefix(place.directory)
+            found |= {(inside, path.removeprefix(place.directory), entry.id) for path, entry in each.inputs.seen}
+            found.add((inside, name, ""))
+        return found
 
 
 def _files(here: WorkspaceTree, place: WorkspaceDir) -> dict[str, tuple[str, str]]:

@@ -133,7 +133,7 @@ def _put_own(pieces: Iterable[Piece], renderer: Renderer, effects: Effects) -> b
     """Writes what the workspace's files declare; False where that is to be looked at in full."""
     seen: set[Key] = set()
     for piece in pieces:
-        if piece.problems:
+        if piece.problems or piece.generator:
             return False
         for manifest in piece.manifests:
             plain = manifest.sealed is None and manifest.gvk.kind not in _CONCERN_OTHERS

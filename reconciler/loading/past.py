@@ -11,9 +11,11 @@ from apiserver.model import commits, paths
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.manifest import Manifest
-from reconciler.layout.source import manifests
+from reconciler.layout.source import ManifestSource
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.sources import Sources
+from reconciler.rendering.rendering import NOWHERE, Renders
+from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.keep import left_behind
 from reconciler.repository.repositories import Repositories
 
@@ -40,9 +42,9 @@ def served_of(record: WorkspaceRecord, commit: CommitRef) -> CommitRef:
 class PastObjects:
     """Everything raises RepositoryError."""
 
-    def __init__(self, repositories: Repositories) -> None:
+    def __init__(self, repositories: Repositories, renders: Renders = NOWHERE) -> None:
         self._repositories = repositories
-        self._sources = Sources(repositories)
+        self._sources = Sources(renders, repositories)
 
     def since(self, commit: CommitRef, served: CommitRef) -> list[CommitRef]:
         """`commit` and what followed it along first parents, up to `served`; `commit` alone where that is far, where it
@@ -72,8 +74,20 @@ class PastObjects:
     def ever(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Iterator[Iterator[Manifest]]:
         """What of it can be read: of what it said itself, and of what it was pinned to. Which of both was served, the
         clock said."""
-        return map(manifests, self._sources.ever(tree, directory))
+        return map(_said, self._sources.ever(tree, directory))
 
     def served(self, tree: WorkspaceTree, directory: WorkspaceDir, pin: Mapping[str, str]) -> Iterator[Manifest]:
         """The same of what is served. `pin`: see WorkspaceRecord."""
-        return manifests(self._sources.of(*self._sources.served(tree, directory, pin)))
+        return _said(self._sources.of(*self._sources.served(tree, directory, pin)))
+
+    def says(self, tree: WorkspaceTree, directory: WorkspaceDir) -> str:
+        """Where two directories say the same, the same manifests are in both."""
+        return " ".join([directory.tree, *(each.says for each in self._sources.rendered(tree, directory))])
+
+
+def _said(source: ManifestSource) -> Iterator[Manifest]:
+    """Of a directory that cannot be rendered now nobody knows what it said."""
+    for piece in source.pieces():
+        if piece.generator and piece.problems:
+            raise RepositoryUnreadable(str(piece.problems[0]))
+        yield from piece.manifests

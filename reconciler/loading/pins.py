@@ -141,7 +141,9 @@ class Pins:
         """A directory whose workspace.yaml was missing in that commit belonged to its own workspace still, which the
         commit alone does not tell."""
         repo, top = case.tree.repo, PurePosixPath(found.directory.directory)
-        inside = {above for path, _ in found.tree.files(found.directory) for above in PurePosixPath(path).parents}
+        files = [path for path, _ in found.tree.files(found.directory)]
+        files += [path for each in self._sources.rendered(*found) for path, _ in each.request.files()]
+        inside = {above for path in files for above in PurePosixPath(path).parents}
         for directory in sorted(str(each) for each in inside if top in each.parents):
             now_there = case.tree.at(directory)
             record = self._world.record(now_there.path) if now_there is not None else None

@@ -21,6 +21,7 @@ from apiserver.storage.protocol import Store
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.past import PastObjects, is_said, served_of
 from reconciler.plan.selection import selectable, selector_of
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.repositories import Repositories
 
@@ -61,9 +62,9 @@ class _Asked(NamedTuple):
 class Placed:
     """Safe from several threads: at worst a tree is read twice."""
 
-    def __init__(self, store: Store, repositories: Repositories) -> None:
+    def __init__(self, store: Store, repositories: Repositories, renders: Renders = NOWHERE) -> None:
         self._objects = Objects(store)
-        self._past = PastObjects(repositories)
+        self._past = PastObjects(repositories, renders)
         self._known: OrderedDict[tuple[str, str, str | None], list[Placing]] = OrderedDict()
         self._verdicts: OrderedDict[_Asked, tuple[set[str], set[str]]] = OrderedDict()
 
@@ -116,7 +117,7 @@ class Placed:
         there = self._past.workspace(path, commit, within)
         if there is None:
             return []
-        key = (path, there[1].tree, pin)
+        key = (path, self._past.says(*there), pin)
         found = self._known.get(key)
         if found is None:
             if pin is None:

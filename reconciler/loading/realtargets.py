@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from apiserver.model.commits import CommitRef
-from reconciler.layout.tree import ROOT, WorkspaceTree
+from reconciler.layout.tree import ROOT, WorkspaceDir, WorkspaceTree
 from reconciler.layout.weight import MOST, too_heavy, weigh
 from reconciler.loading.sources import Sources
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.objects import Repository
 from reconciler.repository.repositories import Repositories
@@ -21,14 +22,14 @@ from reconciler.repository.repositories import Repositories
 _FIELD = b"kubeconfigSecretRef"
 
 
-def real_targets(repositories: Repositories, commits: Iterable[CommitRef]) -> list[str]:
-    """SyncTargets of these commits that are real clusters, as `root:infra:eu-west`, sorted. Raises
-    RepositoryUnreadable."""
-    return sorted({name for commit in commits for name in _of(repositories.of(commit), commit)})
+def real_targets(repositories: Repositories, commits: Iterable[CommitRef], renders: Renders = NOWHERE) -> list[str]:
+    """SyncTargets of these commits that are real clusters, as `root:infra:eu-west`, sorted. What cannot be rendered is
+    named by its file where one that it is made of may be about a cluster. Raises RepositoryUnreadable."""
+    return sorted({name for commit in commits for name in _of(repositories.of(commit), commit, renders)})
 
 
-def _of(repo: Repository, commit: CommitRef) -> Iterator[str]:
-    sources, tree = Sources(), WorkspaceTree(repo, repo.commit(commit.id).tree)
+def _of(repo: Repository, commit: CommitRef, renders: Renders) -> Iterator[str]:
+    sources, tree = Sources(renders), WorkspaceTree(repo, repo.commit(commit.id).tree)
     root = repo.tree_at(tree.tree_id, ROOT)
     if root is not None and weigh(repo, [root], MOST) > MOST:
         raise RepositoryUnreadable(str(too_heavy(f"{ROOT} of commit {commit:.10}", MOST)))
@@ -37,6 +38,14 @@ def _of(repo: Repository, commit: CommitRef) -> Iterator[str]:
         for manifest in chain.from_iterable(said):
             if manifest.gvk.kind == "SyncTarget" and _is_real(manifest.value.get("spec")):
                 yield f"{workspace.path}:{manifest.name}"
+        for found in sources.rendered(tree, workspace):
+            if any(_FIELD in repo.blob(entry.id) for _, entry in found.request.files()):
+                yield from () if _is_read(sources, tree, workspace, found.path) else (f"{workspace.path}:{found.path}",)
+
+
+def _is_read(sources: Sources, tree: WorkspaceTree, workspace: WorkspaceDir, path: str) -> bool:
+    pieces = sources.of(tree, workspace).pieces()
+    return any(piece.name == path and not piece.problems for piece in pieces)
 
 
 def _is_real(spec: object) -> bool:

@@ -5,6 +5,9 @@ and held against what is served; who may is owners' to say. An object that said 
 about: whoever stood for that was asked, and what he might not is held by now. Nor is what it is served with, so neither
 what is taken back nor a file or a workspace that moves.
 
+What programs make of files is not looked at, since a commit would wait for them: where owners are asked, nothing that
+takes something of others may come of a program (phases/asking).
+
 A workspace.yaml need not say all of its type. What it comes to is reckoned as judging will; since that follows from the
 commits that are there by then, it is noted, and what turns out to be another type is held (phases/asking).
 """
@@ -184,12 +187,12 @@ class Reliances:
     # -- what its own content says
 
     def _content(self, path: str, place: WorkspaceDir) -> None:
-        was, here = self._was(path), self.sources.of(self.after, place)
+        was, here = self._was(path), self.sources.written(self.after, place)
         old, new = list[Manifest](), list[Manifest]()
         if was is None:
             new += here.mentioning(*_TEXTS)
         else:
-            for change in here.changes(self.sources.of(self.before, was), _TEXTS):
+            for change in here.changes(self.sources.written(self.before, was), _TEXTS):
                 old += change.old.manifests if change.old is not None else ()
                 new += change.new.manifests if change.new is not None else ()
         new += self._pinned(place, was)
@@ -210,7 +213,7 @@ class Reliances:
             return
         content = self.sources.pinned(self.after, place, pin.commit)
         if content is not None:
-            yield from self.sources.of(*content).mentioning(*_TEXTS)
+            yield from self.sources.written(*content).mentioning(*_TEXTS)
 
     # -- of which type it is
 

@@ -26,6 +26,7 @@ from apiserver.storage.protocol import Delete, DeleteRow, Op, Put, PutRow, Store
 from reconciler.layout.compare import touched
 from reconciler.layout.fleet import read_fleet
 from reconciler.layout.tree import WorkspaceTree
+from reconciler.loading import feeds
 from reconciler.loading.consumers import listing, taken
 from reconciler.loading.loader import Loaded, Loader, Progress
 from reconciler.loading.overlay import Overlay
@@ -54,6 +55,8 @@ are nobody's to recover. A Workspace belongs to the one that it is."""
 
 _BY_PATH = (Table.WORKSPACES, Table.HELD, Table.LEAVING, Table.PINNED, Table.SOURCED, Table.PROVIDERS)
 """Tables whose rows have a workspace's path for a key."""
+_BY_CLUSTER = (Table.KEPT_SECRETS, Table.RENDERINGS)
+"""Those whose rows have its logical cluster."""
 
 _FLEET_FOLLOWED = f'"{FLEET_FOLLOWED}"'.encode()
 
@@ -136,8 +139,9 @@ class Shown:
         if now.tree_id == was.tree_id and now.claims == was.claims:
             return set()
         found = touched(now, was)
+        fed = feeds.touched(self._store, [was], now, found.stirred)
         opened = {paths.ROOT} if is_root_open(now) != is_root_open(was) else set()
-        return found.changed | found.appeared | found.removed | opened
+        return found.changed | found.appeared | found.removed | opened | fed
 
     def _recorded_otherwise(
         self, before: RecordedFleet, after: RecordedFleet, now: WorkspaceTree, was: WorkspaceTree
@@ -217,7 +221,8 @@ class Shown:
         """All rows of a workspace, here or there."""
         found: set[tuple[Table, str]] = set()
         for record in records:
-            found |= {(table, record.path) for table in _BY_PATH} | {(Table.KEPT_SECRETS, record.cluster)}
+            found |= {(table, record.path) for table in _BY_PATH}
+            found |= {(table, record.cluster) for table in _BY_CLUSTER}
             for store in (self._store, aside):
                 ports = rows(store, Table.NODE_PORTS, row_key(record.cluster, ""))
                 found |= {(Table.NODE_PORTS, row.key) for row in ports}
@@ -271,7 +276,7 @@ class _Hidden:
     def row(self, table: Table, row: str) -> bool:
         if table in _BY_PATH:
             return row in self._paths
-        return table in (Table.KEPT_SECRETS, Table.NODE_PORTS) and row.partition("\0")[0] in self._clusters
+        return table in (*_BY_CLUSTER, Table.NODE_PORTS) and row.partition("\0")[0] in self._clusters
 
 
 def _with_own_word(there: bytes, here: bytes) -> bytes:

@@ -17,7 +17,8 @@ from reconciler.loading.trees import Trees
 class Site:
     """`writes`: the mode of workspaces whose type says none, as it is served. `most_objects`: how many objects one may
     have of which nobody says it, 0 for any. `guesses`: what is loaded is nobody's to serve, and no UID in it is that of
-    the fleet's workspaces, so where a UID is stated one that looks alike is taken for what moved. `remotes`: what is
+    the fleet's workspaces, so where a UID is stated one that looks alike is taken for what moved. `owners`: whether
+    whoever pushes is asked about (spec.safety.owners), as is served. `remotes`: what is
     known of tenants' repositories; None where that is nobody's business, and only the fleet's own is judged.
     """
 
@@ -31,4 +32,5 @@ class Site:
     catalog: Catalog
     most_objects: int = 0
     guesses: bool = False
+    owners: bool = False
     remotes: Remotes | None = None

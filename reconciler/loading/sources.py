@@ -8,7 +8,7 @@ sourced): whoever asks for a source says whence.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from apiserver.model import commits, paths
@@ -26,6 +26,8 @@ from reconciler.layout.yamldoc import locate
 from reconciler.loading.files import Files
 from reconciler.loading.nocontent import NoContent, is_nowhere, nowhere
 from reconciler.loading.plainfiles import PlainFiles
+from reconciler.loading.renderings import RenderedDirectory
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.objects import Repository
 from reconciler.repository.repositories import Repositories
@@ -49,11 +51,11 @@ class Content(NamedTuple):
 
 
 class Sources:
-    """Remembers files by repository. `repositories`: those that workspaces may have their content from; None: it is
-    here of none."""
+    """Remembers files by repository. `renders`: for directories that a program makes manifests of. `repositories`:
+    those that workspaces may have their content from; None: it is here of none."""
 
-    def __init__(self, repositories: Repositories | None = None) -> None:
-        self.repositories = repositories
+    def __init__(self, renders: Renders = NOWHERE, repositories: Repositories | None = None) -> None:
+        self.renders, self.repositories = renders, repositories
         self._files: dict[Repository, Files] = {}
         self._theirs: OrderedDict[Repository, tuple[Files, Grouping]] = OrderedDict()
 
@@ -66,6 +68,25 @@ class Sources:
             if found is not None:
                 return found
         raise LookupError(directory.directory)
+
+    def written(self, tree: WorkspaceTree, directory: WorkspaceDir) -> ManifestSource:
+        """What somebody wrote, without what programs make of it: that waits for nothing."""
+        source = self.of(tree, directory)
+        return source.written() if isinstance(source, PlainFiles) else source
+
+    def rendered(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Collection[RenderedDirectory]:
+        """The directories of it that are rendered. Waits for none."""
+        source = self.of(tree, directory)
+        return source.rendered() if isinstance(source, PlainFiles) else ()
+
+    def too_late(self, some: Iterable[RenderedDirectory]) -> None:
+        """These are not rendered now: those of their workspace took too long. Until `in_time` says otherwise."""
+        for each in some:
+            self._files[each.request.repo].renderings.late.add(each.request.digest)
+
+    def in_time(self, some: Iterable[RenderedDirectory]) -> None:
+        for each in some:
+            self._files[each.request.repo].renderings.late.discard(each.request.digest)
 
     def pinned(self, tree: WorkspaceTree, directory: WorkspaceDir, commit: str) -> Content | None:
         """Where a commit has the content of a workspace that stands in `directory` of `tree`; None where it is no
@@ -152,7 +173,7 @@ class Sources:
         """What reads a repository that is none of the fleet's, or of which nothing was read yet."""
         if isinstance(tree, ContentTree):
             return self._of_theirs(tree.repo)[0]
-        return self._files.setdefault(tree.repo, Files(tree.repo))
+        return self._files.setdefault(tree.repo, Files(tree.repo, renders=self.renders))
 
     def _of_theirs(self, repo: Repository) -> tuple[Files, Grouping]:
         """What is remembered of a tenant's repository."""

@@ -29,10 +29,11 @@ from apiserver.registry import shards, tree
 from apiserver.storage.protocol import Record
 from reconciler.layout.compare import Touched, touched
 from reconciler.layout.tree import WorkspaceTree
-from reconciler.loading import keptschemas
+from reconciler.loading import feeds, keptschemas
 from reconciler.loading.case import Case, Needs, Verdict
 from reconciler.loading.cases import Cases
 from reconciler.loading.changeset import ChangeSet, WorkspaceChanges
+from reconciler.loading.expected import ExpectedRenderings
 from reconciler.loading.followers import naming
 from reconciler.loading.guard import Guard
 from reconciler.loading.judge import Judge
@@ -113,6 +114,7 @@ class Stepper:
         self._leavers = Leavers(site.store, self._world, target.moment, target.leaving)
         self._served = ServedTrees(site.store, site.trees, target)
         self._kept = KeptWorkspaces(site.store, site.trees, self._served, self._world, target.kept)
+        self._expected = ExpectedRenderings(site.sources)
         self._cases = Cases(site, target, self._world, self._kept, self._served)
         movable = Movable(site.store, self._world, site.sources, self._served, self._leavers)
         self._moves = WorkspaceMoves(site, self._world, movable, target.kept, self._cases.barred)
@@ -132,6 +134,7 @@ class Stepper:
         for _ in self._target.tree.workspaces():
             pass  # two directories of one path are known once all are seen, and both are held for it
         self._kept.look()
+        self._expected.begin(self._target.tree, self._target.tree.renders.values())
         for directory in self._target.tree.workspaces():
             # Of two directories of one path it is the one that every search finds.
             self._cases.at = directory if directory.path not in self._target.tree.duplicates else None
@@ -152,18 +155,33 @@ class Stepper:
         self._relocate()
         self._pending.update(dict.fromkeys(waiting))
         self._going = frozenset(going)
-        for path in waiting:
-            self._turns.take(path)
-            self.pause()
+        self._take(waiting)
         if going and not self._writes.keeps_back:
             self._take_away(going)
         return self._finish()
 
+    def _take(self, waiting: list[str]) -> None:
+        """Judges workspaces, those last that have to be waited for."""
+        late = []
+        for path in waiting:
+            if not self._expected.is_there(path):
+                late.append(path)
+                continue
+            self._turns.take(path)
+            self.pause()
+        for path in late:
+            self._expected.wait(path, self.pause)
+            self._turns.take(path)
+            self.pause()
+
     def _concerned(self, before: WorkspaceTree, also: Iterable[str]) -> tuple[list[str], list[str]]:
         """The paths of workspaces to judge, and of those that go."""
         found = touched(self._target.tree, before, self._cases.known)
-        for each in self._trees_before(before)[1:]:
+        trees = self._trees_before(before)
+        for each in trees[1:]:
             found |= touched(self._target.tree, each, self._cases.known)
+        fed = feeds.touched(self._site.store, trees, self._target.tree, found.stirred)
+        found.changed |= fed - found.appeared - found.removed
         self._cases.places = found.places
         self._cases.trespasses = self._target.admission.among(found, self._stands)
         self._cases.vouched = partial(self._target.admission.vouched, touched=found)
@@ -173,11 +191,15 @@ class Stepper:
         stays = {path for path in found.removed if self._moves.takes(path)}
         going = self._removals(found.removed - made - stays, found.changed | found.appeared)
         self._forced.update(also, made)
-        if any(is_root_open(each) != is_root_open(self._target.tree) for each in self._trees_before(before)):
+        if any(is_root_open(each) != is_root_open(self._target.tree) for each in trees):
             self._forced.add(paths.ROOT)
         self._forced.update(self._allowed())
         kept = self._kept.paths() if not self._way.alone else ()
         further = {*self._forced, *kept} - found.changed - found.appeared
+        rendered = sorted(
+            (found.renders & (found.changed | found.appeared)) | fed | feeds.rendering(self._site.store, further)
+        )
+        self._expected.begin(self._target.tree, map(self._cases.find, rendered))
         others = sorted(chain(found.changed, further), key=paths.depth)
         return sorted(chain(others, self._side_by_side(found.appeared)), key=lambda path: paths.depth(path)[0]), going
 
@@ -246,6 +268,8 @@ class Stepper:
             return Earlier.WAITS
         if path not in self._pending:
             return Earlier.PAST
+        if not self._expected.is_there(path):
+            return Earlier.WAITS
         while path in self._pending:
             self._turns.take(path)
             self._settle()

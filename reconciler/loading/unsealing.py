@@ -105,7 +105,8 @@ class Unsealing:
                 found = fault
                 self.pardoned |= self._lenient
                 if not self._lenient:
-                    self.problems.append(_error(manifest.path, fault))
+                    error = _error(manifest.path, fault)
+                    self.problems.append(replace(error, line=0) if manifest.origin.generator else error)
             self._files[sealed.data] = found
         return found
 

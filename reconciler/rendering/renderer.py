@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 
@@ -56,6 +56,8 @@ class DirectoryRenderer:
         self._lock = threading.Lock()
         self._under_way: dict[str, Future[Rendered]] = {}
         self._expected: deque[RenderRequest] = deque()
+        self._coming: Counter[str] = Counter()
+        """Digests of what is expected and has not come."""
         self._workers: set[threading.Thread] = set()
 
     def rendered(self, request: RenderRequest) -> Rendered:
@@ -81,12 +83,17 @@ class DirectoryRenderer:
     def expect(self, requests: Iterable[RenderRequest]) -> None:
         begun = list(requests)
         with self._lock:
-            self._expected.extend(begun[: max(0, _EXPECTED - len(self._expected))])
+            taken = begun[: max(0, _EXPECTED - len(self._expected))]
+            self._expected.extend(taken)
+            self._coming.update(request.digest for request in taken)
             self._workers = {worker for worker in self._workers if worker.is_alive()}
             for _ in range(min(self._at_once - len(self._workers), len(self._expected))):
                 worker = threading.Thread(target=self._work, name="rendering", daemon=True)
                 self._workers.add(worker)
                 worker.start()
+
+    def is_expected(self, request: RenderRequest) -> bool:
+        return self._coming[request.digest] > 0
 
     def version(self, tool: Tool) -> str:
         try:
@@ -103,6 +110,7 @@ class DirectoryRenderer:
         not: what runs ends with it, and what it leaves of its work goes with the next."""
         with self._lock:
             self._expected.clear()
+            self._coming.clear()
             workers = list(self._workers)
         for worker in workers:
             while worker.is_alive():
@@ -153,6 +161,10 @@ class DirectoryRenderer:
                 request = self._expected.popleft()
             with contextlib.suppress(Exception):
                 self.rendered(request)
+            with self._lock:
+                self._coming[request.digest] -= 1
+                if self._coming[request.digest] <= 0:
+                    del self._coming[request.digest]
 
 
 def _decided(tool: Tool, settings: RenderingSettings) -> str:

@@ -39,6 +39,10 @@ class Renders(Protocol):
         for what is left. Never raises, and returns at once."""
         ...
 
+    def is_expected(self, request: RenderRequest) -> bool:
+        """Whether it was expected and has not come yet, so that `rendered` would wait."""
+        ...
+
     def version(self, tool: Tool) -> str:
         """As the program tells it; "" where it cannot run here."""
         ...
@@ -59,6 +63,9 @@ class Nowhere:
 
     def expect(self, requests: Iterable[RenderRequest]) -> None:
         """Nothing comes."""
+
+    def is_expected(self, request: RenderRequest) -> bool:  # noqa: ARG002
+        return False
 
     def version(self, tool: Tool) -> str:  # noqa: ARG002
         return ""

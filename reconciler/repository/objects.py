@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from reconciler.repository import library
 from reconciler.repository.errors import RepositoryUnreadable
 
-Kind = Literal["tree", "blob", "commit", "link"]
+Kind = Literal["tree", "blob", "commit", "link", "rendered"]
 
 _KINDS: dict[bytes, tuple[Kind, bool]] = {
     b"40000": ("tree", False),
@@ -42,7 +42,9 @@ _NARROW, _KEPT_NARROW = 16 * 1024, 512 * 1024
 
 
 class TreeEntry(NamedTuple):
-    """One name in a tree. `kind`: "commit" is a submodule, "link" a symbolic link (its blob holds the target)."""
+    """One name in a tree. `kind`: "commit" is a submodule, "link" a symbolic link (its blob holds the target);
+    "rendered" is never of git but of layout (layout/tree): a file that has a program make the manifests of its
+    directory, with the id of that."""
 
     name: str
     id: str

@@ -28,6 +28,7 @@ from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.trees import Trees
 from reconciler.plan.deletions import ALLOW
 from reconciler.plan.system import shipped_workspaces
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository import trailers
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.repositories import Repositories
@@ -37,12 +38,17 @@ from reconciler.statusbranch.recorded import RecordedFleet
 
 
 def barred(
-    ends: Ends, recorded: RecordedFleet, gate: Gate, config: FleetConfig, scratch: Path
+    ends: Ends,
+    recorded: RecordedFleet,
+    gate: Gate,
+    config: FleetConfig,
+    scratch: Path,
+    renders: Renders = NOWHERE,
 ) -> tuple[LayoutError, ...]:
     """Why a push from `ends.base` to `ends.target` is not to be taken, as gate has it. `recorded`: what is served, of
-    whatever commit; `config`: what the fleet says there. Raises RepositoryError, also where what is served cannot be
-    had."""
-    return _Barring(ends, recorded, gate, config, scratch).run()
+    whatever commit; `config`: what the fleet says there; `renders`: for directories that are rendered. Raises
+    RepositoryError, also where what is served cannot be had."""
+    return _Barring(ends, recorded, gate, config, scratch, renders).run()
 
 
 _FEW = 16
@@ -50,7 +56,10 @@ _FEW = 16
 
 
 class _Barring:
-    def __init__(self, ends: Ends, recorded: RecordedFleet, gate: Gate, config: FleetConfig, scratch: Path) -> None:
+    def __init__(
+        self, ends: Ends, recorded: RecordedFleet, gate: Gate, config: FleetConfig, scratch: Path, renders: Renders
+    ) -> None:
+        self._renders = renders
         self._ends, self._recorded, self._gate, self._config = ends, recorded, gate, config
         self._scratch, self._numbers = scratch, count()
         self._repositories = Repositories(ends.repo)
@@ -90,9 +99,8 @@ class _Barring:
         store = self._open()
         try:
             listening = heard.in_(store)
-            loader = Loader(
-                listening, self._repositories, Identities(self._scratch / "keys"), lambda _: (), trees=trees
-            )
+            identities = Identities(self._scratch / "keys")
+            loader = Loader(listening, self._repositories, identities, lambda _: (), trees=trees, renders=self._renders)
             begun = loader.begin(self._recorded.source, self._recorded)
             if begun.problems:
                 raise RepositoryUnreadable(f"what is served cannot be loaded ({begun.problems[0]})")

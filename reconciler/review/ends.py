@@ -7,13 +7,15 @@ is in no branch yet (the files of a work tree, a merge that nobody made) becomes
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from apiserver.model.commits import CommitRef, own
-from reconciler.layout.fleet import FILE
+from reconciler.layout.errors import BadFile
+from reconciler.layout.fleet import FILE, parse_fleet
 from reconciler.layout.tree import ROOT
 from reconciler.repository import borrowed
 from reconciler.repository.objects import Repository
@@ -108,8 +110,14 @@ def _target(clone: Repository, repo: Repository, top: Path | None, revision: str
         return End(own(resolve(clone, revision)), revision)
     if top is None:
         raise BadRange("there is no work tree here", "name what to compare, like main..other")
-    commit = borrowed.work_tree(clone, repo, top, (ROOT, FILE), int(time.time()))
+    commit = borrowed.work_tree(clone, repo, top, (ROOT, FILE, *_shared(top)), int(time.time()))
     return End(own(commit), _WORK_TREE)
+
+
+def _shared(top: Path) -> Iterator[str]:
+    """What workspaces are rendered of that stands elsewhere."""
+    with suppress(OSError, BadFile):
+        yield from parse_fleet((top / FILE).read_bytes()).shared
 
 
 def _base(clone: Repository, revision: str, recorded: RecordedFleet | None) -> tuple[End, tuple[str, ...]]:

@@ -28,6 +28,7 @@ from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.trees import Trees
 from reconciler.plan.deletions import ALLOW
 from reconciler.plan.system import shipped_workspaces
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository import trailers
 from reconciler.repository.repositories import Repositories
 from reconciler.review import copies
@@ -63,14 +64,14 @@ class Foreseen:
     nothing_before: tuple[LayoutError, ...] = ()
 
 
-def foresee(ends: Ends, scratch: Path) -> Foreseen:
-    """Raises RepositoryError."""
-    return _Foresight(ends, scratch).run()
+def foresee(ends: Ends, scratch: Path, renders: Renders = NOWHERE) -> Foreseen:
+    """`renders`: for directories that are rendered. Raises RepositoryError."""
+    return _Foresight(ends, scratch, renders).run()
 
 
 class _Foresight:
-    def __init__(self, ends: Ends, scratch: Path) -> None:
-        self._ends, self._scratch = ends, scratch
+    def __init__(self, ends: Ends, scratch: Path, renders: Renders) -> None:
+        self._ends, self._scratch, self._renders = ends, scratch, renders
         self._repositories, self._numbers = Repositories(ends.repo), count()
         trees = Trees(self._repositories)
         if ends.recorded is not None:
@@ -111,7 +112,8 @@ class _Foresight:
 
     def _step(self, store: Store, trees: Trees, heard: Heard) -> Loaded:
         ends = self._ends
-        loader = Loader(store, self._repositories, Identities(self._scratch / "identities"), lambda _: (), trees=trees)
+        identities = Identities(self._scratch / "identities")
+        loader = Loader(store, self._repositories, identities, lambda _: (), trees=trees, renders=self._renders)
         loader.guesses = ends.recorded is None
         begun = self._begin(loader, ends.base.commit)
         if begun.problems:

@@ -18,6 +18,7 @@ from reconciler.loading.changeset import ChangeKind
 from reconciler.plan.deletions import ALLOW, RefusedDeletion, command
 from reconciler.plan.pushedby import NOBODY
 from reconciler.plan.system import shipped_workspaces
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.chain import brought
 from reconciler.review.ends import End, Ends
 from reconciler.review.fields import FieldChange, differences
@@ -34,9 +35,9 @@ _MOST = 1_000
 _UNDECIDED = "of some Placements no decision is recorded: where they run is decided as if they were new"
 
 
-def review(ends: Ends, scratch: Path) -> ChangeReview:
-    """Raises RepositoryError."""
-    return _Making(ends, foresee(ends, scratch)).run()
+def review(ends: Ends, scratch: Path, renders: Renders = NOWHERE) -> ChangeReview:
+    """`renders`: for directories that are rendered. Raises RepositoryError."""
+    return _Making(ends, foresee(ends, scratch, renders)).run()
 
 
 class _Making:

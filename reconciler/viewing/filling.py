@@ -29,6 +29,7 @@ from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.sources import Sources
 from reconciler.loading.trees import Trees
 from reconciler.plan.system import shipped_workspaces
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.objects import Repository
 from reconciler.repository.repositories import Repositories
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
@@ -39,7 +40,7 @@ STORE = "store"
 class CommitFilling:
     """`commit`: its id; `path`: the workspace's; `status`: the status commit to begin from, "" for none; `children`:
     with the workspaces right below it, which have an object in it each. `sources`: the directory of what workspaces
-    have their content from, see Repositories."""
+    have their content from, see Repositories. `renders`: for what is rendered."""
 
     def __init__(
         self,
@@ -50,8 +51,10 @@ class CommitFilling:
         *,
         children: bool = False,
         sources: Path | None = None,
+        renders: Renders = NOWHERE,
     ) -> None:
         self._repo, self._commit, self._path, self._children = repo, own(commit), path, children
+        self._renders = renders
         self._repositories = Repositories(repo, sources)
         self._recorded = _OfOne(repo, status, path) if status else None
         self._numbers = count()
@@ -75,7 +78,8 @@ class CommitFilling:
         store, recorded = open_at(directory / STORE, sync=False), self._recorded
         try:
             identities = Identities(directory / f"identities{next(self._numbers)}")
-            loader = Loader(heard.in_(store), self._repositories, identities, lambda _: (), trees=trees)
+            repositories, renders = self._repositories, self._renders
+            loader = Loader(heard.in_(store), repositories, identities, lambda _: (), trees=trees, renders=renders)
             loader.guesses = recorded is None
             loaded = self._loaded(loader)
             self._require_content(loader.sources, store)

@@ -22,6 +22,7 @@ from apiserver.model import paths
 from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.failures import described
 from reconciler.loading.inpart import Everybody
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import SOURCES
 from reconciler.repository.objects import Repository
@@ -55,8 +56,9 @@ class Viewer:
     """`source`: the fleet's repository as the mirror in `data_dir` has it. Call it in an event loop's thread, in a
     process without others."""
 
-    def __init__(self, data_dir: Path, source: str, limits: ViewerLimits = _USUAL) -> None:
-        """Raises OSError."""
+    def __init__(self, data_dir: Path, source: str, limits: ViewerLimits = _USUAL, renders: Renders = NOWHERE) -> None:
+        """`renders`: for directories that are rendered; it has begun with nothing. Raises OSError."""
+        self._renders = renders
         self._mirror, self._source, self._sources = data_dir / "mirror", source, data_dir / SOURCES
         self._shelf = Shelf(data_dir / KEPT, limits.shelf)
         self._jobs = BoundedJobs(limits.jobs)
@@ -104,8 +106,10 @@ class Viewer:
         room = self._shelf.room()
 
         def fill() -> str:
-            repo = Repository(self._git)
-            filling = CommitFilling(repo, commit, asked.path, status, children=asked.children, sources=self._sources)
+            repo, renders, sources = Repository(self._git), self._renders, self._sources
+            filling = CommitFilling(
+                repo, commit, asked.path, status, children=asked.children, sources=sources, renders=renders
+            )
             filling.into(room)
             return commit
 

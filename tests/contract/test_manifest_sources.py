@@ -1,7 +1,9 @@
-"""What every source of manifests does, whatever it reads: plain files, and a directory that a program renders.
+"""What every source of manifests does, whatever it reads: plain files, directories among them that are rendered, and a
+directory that is another kind of source as a whole.
 
 Trees are drawn at random: files of manifests, good and bad, directories that only group and such that are workspaces of
-their own, rules that leave files out, parameters of a program, and directories that turn from one kind into the other.
+their own, rules that leave files out, kustomizations, parameters of a program, and directories that turn from one kind
+into the other.
 """
 
 from __future__ import annotations
@@ -16,11 +18,12 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.fakerenders import FakeRenders
 from support.rendered import MARKER, PARAMETERS, Rendered
 
 from reconciler.layout.draft import Draft
 from reconciler.layout.manifest import Manifest
-from reconciler.layout.source import ManifestSource, Piece, ReadOnly, manifests
+from reconciler.layout.source import Editor, ManifestSource, NotWritten, Piece, ReadOnly, manifests
 from reconciler.layout.tree import ROOT, WorkspaceDir, WorkspaceTree
 from reconciler.loading import sources
 from reconciler.loading.plainfiles import PlainFiles
@@ -54,7 +57,7 @@ def tree_of(repo: Repository, files: Files) -> WorkspaceTree:
 def found(tree: WorkspaceTree, known: Sources | None = None) -> ManifestSource:
     place = tree.at(SHOP)
     assert isinstance(place, WorkspaceDir)
-    return (known or Sources()).of(tree, place)
+    return (known or Sources(FakeRenders())).of(tree, place)
 
 
 # --- trees
@@ -88,7 +91,28 @@ rendered = st.builds(
     st.integers(0, 1),
 )
 broken = st.just({MARKER: b"{}", PARAMETERS: b"{"}) | st.just({MARKER: b"{}"})
-SOURCES = {"plain": plain, "rendered": rendered | broken, "either": plain | rendered | broken}
+_kustomizations = st.sampled_from(
+    ["resources: [a.yaml]", "resources: [../a.yaml]", "resources: [a.yaml, ../base]", "resources: []", "resources: ["]
+).map(str.encode)
+_below = st.dictionaries(st.sampled_from(["sub/a.yaml", "sub/deep/c.yml", "base/a.yaml", "a.yaml", "sub/n.txt"]), texts)
+kustomized = st.builds(
+    lambda files, inner, base: {
+        **files,
+        "sub/kustomization.yaml": inner,
+        "base/kustomization.yaml": base,
+        ".treeplaneignore": b"base\n",
+    },
+    _below,
+    _kustomizations,
+    _kustomizations,
+)
+itself = st.builds(lambda files, said: {**files, "kustomization.yaml": said}, _below, _kustomizations)
+SOURCES = {
+    "plain": plain,
+    "kustomized": kustomized | itself,
+    "rendered": rendered | broken,
+    "either": plain | kustomized | itself | rendered | broken,
+}
 named = pytest.mark.parametrize("kind", SOURCES)
 
 
@@ -103,7 +127,7 @@ def drawn(data: st.DataObject, kind: str) -> Files:
 @SLOW
 @given(data=st.data())
 def test_changes_of_one_tree_are_the_other(repo: Repository, kind: str, data: st.DataObject) -> None:
-    known = Sources()
+    known = Sources(FakeRenders())
     before, after = (found(tree_of(repo, drawn(data, kind)), known) for _ in range(2))
     here: dict[str, Piece] = {piece.name: piece for piece in before.pieces()}
     for change in after.changes(before):
@@ -190,7 +214,11 @@ def test_what_is_written_back_is_read_again(
         assert "change that, commit and push" in str(error)
         assert isinstance(source, Rendered)
         return
-    before = [piece for piece in source.pieces() if piece.manifests and not piece.problems]
+    if kind in ("kustomized", "either"):
+        check_not_written(source, editor, new, draft)
+    before = [piece for piece in source.pieces() if piece.manifests and not piece.problems and not piece.generator]
+    if f"{SHOP}/kustomization.yaml" in files:
+        return
     if verb == "add" or not before:
         name = f"{SHOP}/made.yaml"
         there: list[Manifest] = []
@@ -212,6 +240,22 @@ def test_what_is_written_back_is_read_again(
     assert values_in(again, name) == expected
     others = {f"{SHOP}/{MARKER}", name}
     assert list(again.pieces(besides=others)) == list(source.pieces(besides=others))
+
+
+def check_not_written(source: ManifestSource, editor: Editor, new: Object, draft: Draft) -> None:
+    """What is rendered is refused, in whichever way it is asked for."""
+    for piece in source.pieces():
+        if piece.generator:
+            directory = piece.name.rpartition("/")[0]
+            for refused in (
+                lambda name=piece.name: list(editor.find(name)),
+                lambda name=f"{directory}/more.yaml": editor.add(name, new),
+                *(lambda found=each: editor.replace(found, new) for each in piece.manifests),
+                *(lambda found=each: editor.remove(found) for each in piece.manifests),
+            ):
+                with pytest.raises(NotWritten, match=f"{directory}.* commit and push"):
+                    refused()
+    assert not draft.files
 
 
 def values_in(source: ManifestSource, name: str) -> list[Object]:

@@ -20,6 +20,7 @@ from apiserver.registry.commits import Commits
 from apiserver.registry.rest_options import Collection, DeleteOptions, Outcome, WriteOptions
 from reconciler.loading.committer import Branch, Committer
 from reconciler.loading.keptsecrets import KeptSecrets
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.desired import Desired
 from reconciler.repository.library import Sign
 
@@ -37,8 +38,10 @@ class CommitFleet(LoadedFleet):
 
     sign: Sign | None = None
 
-    def __init__(self, directory: Path, repo: FleetRepo | None = None, keys: Path | None = None) -> None:
-        super().__init__(directory, repo, keys)
+    def __init__(
+        self, directory: Path, repo: FleetRepo | None = None, keys: Path | None = None, renders: Renders = NOWHERE
+    ) -> None:
+        super().__init__(directory, repo, keys, renders)
         self.commits = Commits(self.store)
         self.published: list[str] = []
         self.committer = self.new_committer()

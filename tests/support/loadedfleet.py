@@ -32,6 +32,7 @@ from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.secrets import SecretFiles
 from reconciler.plan import residue
 from reconciler.plan.residue import IdentitySource
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.underway import UnderWay
@@ -61,15 +62,19 @@ BEGINNING: dict[str, str] = {
 class LoadedFleet:
     """`commit({path: text})` commits and loads; `written()` tells what that wrote into the store.
 
-    `keys` is the keys directory: identities and secrets. A directory that is there is gone on with.
+    `keys` is the keys directory: identities and secrets. A directory that is there is gone on with. `renders`: for what
+    is rendered.
     """
 
-    def __init__(self, directory: Path, repo: FleetRepo | None = None, keys: Path | None = None) -> None:
+    def __init__(
+        self, directory: Path, repo: FleetRepo | None = None, keys: Path | None = None, renders: Renders = NOWHERE
+    ) -> None:
         directory.mkdir(exist_ok=True)
         self.directory = directory
         self.repo = repo or FleetRepo(directory / "fleet.git")
         self.keys = keys or directory / "keys"
         self.secrets = SecretFiles(self.keys)
+        self.renders = renders
         self.mirror = Mirror(directory, str(self.repo.path), self.repo.branch, "treeplane/status")
         self.store: Store = open_store(directory / "store", sync=False, declared=DECLARED)
         self.loader = self.new_loader()
@@ -83,7 +88,7 @@ class LoadedFleet:
         repositories = self.mirror.repositories
         identities, branch = Identities(self.keys / "identities"), branch or BranchSettings()
         keys = self.secrets.keys_of
-        return Loader(self.store, repositories, identities, self.secrets.of, branch, keys=keys)
+        return Loader(self.store, repositories, identities, self.secrets.of, branch, keys=keys, renders=self.renders)
 
     # -- commits
 

@@ -20,6 +20,7 @@ from apiserver.registry.rest_options import Collection, DeleteOptions, Outcome, 
 from reconciler.loading.proposals import ProposalBounds, Proposals
 from reconciler.loading.trial import Trial
 from reconciler.plan.deletions import ALLOW
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.difference import difference
 from reconciler.repository.objects import Repository
 from reconciler.repository.proposals import ProposalBranches
@@ -34,8 +35,10 @@ class ProposalFleet(CommitFleet):
 
     bounds = ProposalBounds()
 
-    def __init__(self, directory: Path, repo: FleetRepo | None = None, keys: Path | None = None) -> None:
-        super().__init__(directory, repo, keys)
+    def __init__(
+        self, directory: Path, repo: FleetRepo | None = None, keys: Path | None = None, renders: Renders = NOWHERE
+    ) -> None:
+        super().__init__(directory, repo, keys, renders)
         self.proposals = self.new_proposals()
 
     def new_proposals(self) -> Proposals:

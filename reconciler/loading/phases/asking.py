@@ -8,9 +8,12 @@ from typing import Any
 
 import orjson
 
+from apiserver.auth.pushing import may_take
+from apiserver.auth.user import User
 from apiserver.model import commits, paths
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import TYPES, WORKSPACES
+from apiserver.registry import tree
 from apiserver.registry.reliance import Named
 from apiserver.registry.workspacetypes import wanted
 from reconciler.layout.errors import LayoutError
@@ -26,6 +29,9 @@ from reconciler.plan.merge import merged
 from reconciler.plan.trespasses import Relying, Trespass, Trespasses
 
 Object = dict[str, Any]
+
+_NOBODY = User("", ())
+"""May have taken what ships with Treeplane, which is everybody's."""
 
 
 def keep_promises(at: Judgement) -> None:
@@ -55,6 +61,7 @@ def ask_owners(at: Judgement) -> None:
     at.content.problems.extend(
         each.error for each in found if (each.takes in said if each.takes else not pinned or each.asks != case.path)
     )
+    at.content.problems.extend(_unasked(at))
     _ask_for_type(at)
 
 
@@ -73,6 +80,23 @@ def _takings(at: Judgement) -> Iterator[Trespass]:
                 hint = f"take it back, or have whoever administers {each.named.path} give that right"
                 message = f"{manifest.gvk.kind} {manifest.name}, for which {who} stands: {each.named.missing}"
                 yield Trespass(str(commit), str(manifest.origin), message, hint, each.named.path, each)
+
+
+def _unasked(at: Judgement) -> Iterator[LayoutError]:
+    """What a program would have the workspace take of others: who pushed it was not asked about that."""
+    case, grounds = at.case, at.grounds
+    for manifest in at.gathered.new if grounds.site.owners else ():
+        if not manifest.origin.generator or not manifest.origin.path:
+            continue
+        for relying in sorted(said_by((manifest,), case.path)):
+            path = tree.path_named(grounds.store, relying.named.path) or relying.named.path
+            free = path == case.path or may_take(grounds.store, relying.named, _NOBODY)
+            if not (free or is_served(grounds.store, case.record, relying)):
+                text = (
+                    f"{manifest.gvk.kind} {manifest.name} takes something of {path}, and comes of "
+                    f"{manifest.origin.generator}: where spec.safety.owners is true, that has to be written as it is"
+                )
+                yield manifest.error(text, "write it in a file of its own, outside of what is rendered")
 
 
 def _said(at: Judgement) -> frozenset[Relying]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from apiserver.registry.tree import summary
+from reconciler.loading import feeds
 from reconciler.loading.gather import Gatherer
 from reconciler.loading.phases.judgement import Judgement
+from reconciler.loading.saidbefore import RenderedBefore
 
 
 def look(at: Judgement) -> None:
@@ -24,7 +26,8 @@ def gather_all(at: Judgement) -> None:
 def _gather(at: Judgement, *, whole: bool) -> None:
     record, grounds = at.case.record, at.grounds
     base = grounds.served.of(record) if record is not None else None
-    at.gathered = Gatherer(grounds.site.sources).gather(at.case, base, whole=whole)
+    said = RenderedBefore(grounds.store, record.cluster, always=_by_others(at)) if record is not None else None
+    at.gathered = Gatherer(grounds.site.sources, said).gather(at.case, base, whole=whole)
     if at.case.trespasses.of_files and (record is None or not record.served):
         at.gathered.workspace = None  # of what nobody may make its name is shown, and why
 
@@ -32,9 +35,16 @@ def _gather(at: Judgement, *, whole: bool) -> None:
 def _is_exceptional(at: Judgement) -> bool:
     """Whether what is served follows from more than the commit it is served at, so that files which do not change
     may have something to say: a workspace that is held, one that keeps what its providers offered once, one with
-    definitions on their way out, and one with files that are encrypted for others."""
+    definitions on their way out, one with files that are encrypted for others, and one that other programs rendered."""
     record = at.case.record
     if record is None:
         return False
     said = summary(at.grounds.store, record.path)
-    return bool(record.errors or record.locked or said.get("bindings") or said.get("ending"))
+    return bool(record.errors or record.locked or said.get("bindings") or said.get("ending")) or _by_others(at)
+
+
+def _by_others(at: Judgement) -> bool:
+    """Whether what is served was rendered by programs that are others now."""
+    grounds, record = at.grounds, at.case.record
+    found = feeds.noted(grounds.store, record.cluster) if record is not None else None
+    return found is not None and found.by != grounds.site.sources.renders.fingerprint

@@ -19,7 +19,7 @@ from reconciler.loading.leaving import labels_of
 from reconciler.loading.phases.effecting import effects_of, restored_of
 from reconciler.loading.phases.judgement import Go, Judgement
 from reconciler.loading.phases.merging import stays
-from reconciler.loading.phases.publishing import list_consumer, seal
+from reconciler.loading.phases.publishing import list_consumer, note_feeds, seal
 from reconciler.loading.render import DeclaredObject, Renderer, itself
 from reconciler.loading.statuses import beginning
 from reconciler.loading.workspacetype import brought_by
@@ -165,6 +165,7 @@ def _tell(at: Judgement) -> None:
     effects.changes = verdict.changes
     at.grounds.tree_objects.put(at.case, verdict.record, at.gathered, effects, at.look)
     list_consumer(at, held=True)
+    note_feeds(at, held=True)
     seal(at)
 
 

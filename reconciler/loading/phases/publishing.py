@@ -8,6 +8,7 @@ from dataclasses import replace
 from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry.tree import listed, placed, put_workspace, summary_in
 from apiserver.storage.protocol import CheckNumber, Op, PutRow, Row, RowOp
+from reconciler.loading import feeds
 from reconciler.loading.changeset import ChangeKind
 from reconciler.loading.consumers import listing, named_by_stored, taken
 from reconciler.loading.phases.judgement import Judgement
@@ -20,6 +21,7 @@ def publish(at: Judgement) -> None:
     case, verdict, changes = at.case, at.verdict, at.verdict.changes
     if at.gathered.complete:
         changes.also += [*_kept_secrets(at), *_kept_keys(at)]
+    note_feeds(at, held=False)
     changes.provides = any(key.resource in PROVIDED for key in changes.written())
     served = verdict.record
     if served.head != case.moment.commit and (changes or served != case.record):
@@ -50,6 +52,23 @@ def list_consumer(at: Judgement, *, held: bool) -> None:
         before = taken(store, path) if held else frozenset()
         stored = named_by_stored(store, at.record.cluster, path) if at.case.record is not None else frozenset()
         at.verdict.changes.also += listing(store, path, found.providers | before | stored)
+
+
+def note_feeds(at: Judgement, *, held: bool) -> None:
+    """Whoever changes what the workspace has rendered is to find it. `held`: it is served with what it had before."""
+    grounds, case = at.grounds, at.case
+    before = feeds.noted(grounds.store, at.record.cluster) if case.record is not None else None
+    if before is None and at.gathered.complete and not at.gathered.renders:
+        return
+    sources = grounds.site.sources
+    rendered = sources.rendered(*case.content) if case.content is not None else ()
+    if before is None and not rendered:
+        return
+    found = feeds.fed_by(sources.renders.fingerprint, rendered, late=at.gathered.late)
+    if held and before is not None:
+        found = found.also(before) if found is not None else before
+    if found != before:
+        at.verdict.changes.also.append(feeds.note(at.record.cluster, found))
 
 
 def seal(at: Judgement) -> None:

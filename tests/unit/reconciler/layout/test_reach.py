@@ -52,6 +52,13 @@ def test_a_file_is_its_workspaces_which_those_above_may_touch_too(old: Workspace
     assert touched_place.answerable == (WEB, SHOP, ROOT)
 
 
+def test_what_workspaces_share_is_roots_alone(planted: Planted) -> None:
+    """Whoever is rendered of it: nobody else's word counts."""
+    old = planted({**FLEET, "bases/web/x.yaml": b"1"})
+    (touched_place,) = found(planted({"bases/web/x.yaml": b"2"}, old), old)
+    assert (touched_place.path, touched_place.answerable) == ("", ())
+
+
 @pytest.mark.parametrize("changes", [{f"{R}/shop/web/{MARK}": b"spec: {}"}, {f"{R}/shop/web/{MARK}": None}])
 def test_a_workspace_manifest_is_the_parents(old: WorkspaceTree, planted: Planted, changes: Files) -> None:
     touched_place, *more = found(planted(changes, old), old)

@@ -14,6 +14,7 @@ from reconciler.layout.tree import WorkspaceTree
 
 TOP = "workspaces/root/a"
 NAMES = ["app.yaml", "more.json", "sub/app.yaml", "sub/deep/x.yml", "kid/k.yaml", "README.md", "sub/notes.txt"]
+NAMES += ["sub/kustomization.yaml", "deep/kustomization.yaml"]
 MARKS = ["workspace.yaml", "kid/workspace.yaml", "sub/workspace.yaml", "sub/deep/workspace.yml"]
 RULES = ["app.yaml\n", "sub/\n", "*.json\n!more.json\n", "deep/x.yml\n"]
 
@@ -72,6 +73,27 @@ def test_own_files_are_as_they_were_and_all_else_as_it_is(repo: FleetRepo, then:
         assert f"{TOP}/.treeplaneignore" not in {change.path for change in found.files}
         assert place.manifest is not None
     assert restored(after, StandingPlace("root:a", TOP, after.at(TOP)), before, was).files == ()
+
+
+def test_what_a_directory_is_rendered_of_comes_back_with_it(tmp_path: Path) -> None:
+    """A base that is ignored, and files that are no manifests; what is shared stays as it is."""
+    repo = FleetRepo(tmp_path / "fleet.git")
+    made_of = {
+        f"{TOP}/prod/kustomization.yaml": "resources: [../base, ../../../../bases]\n",
+        f"{TOP}/prod/values.txt": "1",
+        f"{TOP}/base/kustomization.yaml": "resources: [a.yaml]\n",
+        f"{TOP}/base/a.yaml": "a: b\n",
+    }
+    shared = f"{TREEPLANE_YAML}spec: {{rendering: {{shared: [bases]}}}}\n"
+    rules = {f"{TOP}/.treeplaneignore": "base\n", f"{TOP}/workspace.yaml": ""}
+    then = repo.commit({"treeplane.yaml": shared, **rules, **made_of, "bases/kustomization.yaml": "1"})
+    now = repo.commit({**dict.fromkeys(made_of), f"{TOP}/prod/other.yaml": "a: c\n", "bases/kustomization.yaml": "2"})
+    before, here = (WorkspaceTree(repo.repo, repo.repo.commit(each).tree) for each in (then, now))
+    was, place = before.at(TOP), here.at(TOP)
+    assert was is not None
+    assert place is not None
+    found = restored(here, StandingPlace("root:a", TOP, place), before, was)
+    assert {change.path for change in found.files} == {*made_of, f"{TOP}/prod/other.yaml"}
 
 
 def test_where_nothing_else_counts_it_cannot_be_put_back(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def another(tmp_path: Path) -> Iterator[Callable[..., LoadedFleet]]:
     made: list[LoadedFleet] = []
 
     def open_another(fleet: LoadedFleet, name: str = "second", *, keys: Path | None = None) -> LoadedFleet:
-        new = LoadedFleet(tmp_path / name, repo=fleet.repo, keys=keys)
+        new = LoadedFleet(tmp_path / name, repo=fleet.repo, keys=keys, renders=fleet.renders)
         made.append(new)
         return new
 

@@ -106,6 +106,18 @@ def test_what_is_expected_is_begun(make: Making, files: RenderedFiles, counted: 
     eventually(lambda: len(counted.runs) == 6)
     assert [renderer.rendered(r).output.strip() for r in requests] == [b"0", b"1", b"2", b"3", b"4", b"5"]
     assert len(counted.runs) == 6
+    eventually(lambda: not any(map(renderer.is_expected, requests)))
+
+
+def test_what_is_expected_is_so_until_it_comes(make: Making, files: RenderedFiles, eventually: Any) -> None:
+    renderer = make(bounds=RenderingBounds(seconds=2))
+    slow, other = (files.request({f"{name}/deed": "wait"}, name) for name in ("slow", "other"))
+    assert not renderer.is_expected(slow)
+    renderer.expect([slow])
+    assert renderer.is_expected(slow)
+    assert not renderer.is_expected(other)
+    eventually(lambda: not renderer.is_expected(slow))
+    assert renderer.rendered(slow).fault == "it takes more than 2 s"
 
 
 def test_who_waits_does_not_wait_for_all_that_is_expected(make: Making, files: RenderedFiles) -> None:

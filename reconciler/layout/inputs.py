@@ -1,0 +1,199 @@
+"""What a rendering is made of: which directories and files of a tree its program is to see.
+
+Called by loading/renderings. That is the rendered directory, and whatever its kustomizations name that lies elsewhere,
+as far as it is the workspace's own, or in one of the directories that treeplane.yaml shares; what is named there is
+followed in turn. A path that no kustomization writes out is not seen, so nothing can depend on what is not known here.
+Reads the kustomizations, each once for a directory's content, and no other file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+from apiserver.model.remembered import Remembered
+from reconciler.layout.errors import BadFile
+from reconciler.layout.fleet import read_fleet
+from reconciler.layout.tree import RENDERED_BY, ROOT, WorkspaceDir, WorkspaceTree
+from reconciler.layout.yamldoc import roots
+from reconciler.repository.objects import TreeEntry
+
+_CHART = RENDERED_BY[-1]
+_KUSTOMIZATIONS = frozenset(RENDERED_BY) - {_CHART}
+_LONGEST = 1024
+"""Characters of a path that a kustomization names."""
+_LARGEST = 1024 * 1024
+"""Bytes of a kustomization that is looked through."""
+_MOST = 20_000
+"""Files below which kustomizations are looked for."""
+_REMEMBERED, _EACH = 2 * 1024 * 1024, 256
+
+Named = tuple[tuple[str, str], ...]
+"""Of a directory: the directory of a kustomization in it, relative, and a path that this names."""
+
+
+class Inputs(NamedTuple):
+    """`seen`: what the program sees, by path: directories, and files that are named by themselves. `elsewhere`: all
+    paths outside of the rendered directory that are named, there or not, seen or not; what they come to say `states`.
+    `outside`: those of them that are there and not to be seen. `fault`: why it cannot be told what it is made
+    of. `digest`: of all of that."""
+
+    seen: tuple[tuple[str, TreeEntry], ...]
+    elsewhere: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+    fault: str = ""
+    digest: str = ""
+
+
+class InputFinder:
+    """Remembers what kustomizations name, of one repository. Safe from several threads."""
+
+    def __init__(self) -> None:
+        self._named: Remembered[str, Named] = Remembered(_REMEMBERED)
+
+    def of(self, tree: WorkspaceTree, workspace: WorkspaceDir, path: str) -> Inputs:
+        """`path`: what makes a directory of the workspace a rendered one."""
+        directory, _, name = path.rpartition("/")
+        return _Finding(self._named, tree, workspace, directory).run(follows=name != _CHART)
+
+
+def states(tree: WorkspaceTree, paths: Collection[str]) -> list[str]:
+    """What some paths come to in a tree: where two trees say the same, the same is seen there."""
+    found = ((tree.repo.entry_at(tree.tree_id, path) if _may_be_seen(tree, path) else None) for path in paths)
+    return [f"{entry.kind} {entry.id}" if entry is not None else "" for entry in found]
+
+
+def shares_differ(one: WorkspaceTree, other: WorkspaceTree) -> bool:
+    """Whether anything differs in the directories that two trees share."""
+    shared = shared_by(one)
+    return shared != shared_by(other) or states(one, shared) != states(other, shared)
+
+
+def _may_be_seen(tree: WorkspaceTree, path: str) -> bool:
+    return path.startswith(f"{ROOT}/") or is_shared(tree, path)
+
+
+def is_shared(tree: WorkspaceTree, path: str) -> bool:
+    """Whether it is, or is in, one of the directories that treeplane.yaml shares."""
+    return any(is_in(path, shared) for shared in shared_by(tree))
+
+
+def shared_by(tree: WorkspaceTree) -> tuple[str, ...]:
+    try:
+        return read_fleet(tree.repo, tree.tree_id).shared
+    except BadFile:
+        return ()  # a commit with such a file is held as a whole
+
+
+def is_in(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(f"{directory}/")
+
+
+def files_of(tree: WorkspaceTree, inputs: Inputs) -> Iterator[tuple[str, TreeEntry]]:
+    """Every file that the program sees. No workspace's below, no submodule."""
+    for path, entry in inputs.seen:
+        found = tree.all_below(path) if entry.kind == "tree" else ((path, entry),)
+        yield from ((file, each) for file, each in found if each.kind in ("blob", "link"))
+
+
+class _Finding:
+    def __init__(
+        self, named: Remembered[str, Named], tree: WorkspaceTree, workspace: WorkspaceDir, directory: str
+    ) -> None:
+        self._remembered, self._tree, self._workspace, self._directory = named, tree, workspace, directory
+        self._seen: dict[str, TreeEntry] = {}
+        self._elsewhere: set[str] = set()
+        self._outside: set[str] = set()
+        self._foreign: set[str] = set()
+        self._left = _MOST
+
+    def run(self, *, follows: bool) -> Inputs:
+        tree, pending, fault = self._tree, [self._directory], ""
+        while pending and not fault:
+            path = pending.pop()
+            entry = tree.repo.entry_at(tree.tree_id, path)
+            if entry is None or any(is_in(path, other) for other in self._seen):
+                continue
+            self._seen = {other: each for other, each in self._seen.items() if not is_in(other, path)}
+            self._seen[path] = entry
+            if entry.kind == "tree" and follows:
+                for base, text in self._named(path, entry.id):
+                    pending += self._target(posixpath.join(path, base), text)
+            if self._left < 0:
+                fault = f"what it names has more than {_MOST:,} files"
+        seen = tuple(sorted(self._seen.items()))
+        digest = hashlib.sha256(repr((self._directory, follows, seen, sorted(self._foreign))).encode()).hexdigest()
+        return Inputs(seen, tuple(sorted(self._elsewhere)), tuple(sorted(self._outside)), fault, digest)
+
+    def _target(self, base: str, text: str) -> Iterator[str]:
+        """Where a path leads that a kustomization in the directory `base` names, if that is to be seen."""
+        target = posixpath.normpath(posixpath.join(base, text))
+        if target.startswith("..") or target == "." or is_in(target, self._directory):
+            return
+        self._elsewhere.add(target)
+        if is_shared(self._tree, target) or self._is_own(target):
+            yield target
+        elif self._tree.repo.entry_at(self._tree.tree_id, target) is not None:
+            self._outside.add(target)
+
+    def _is_own(self, path: str) -> bool:
+        """Whether it is the workspace's, and in none below that."""
+        tree, above = self._tree, path
+        if not is_in(path, self._workspace.directory):
+            return False
+        while above != self._workspace.directory:
+            if tree.at(above) is not None:
+                return False
+            above = above.rpartition("/")[0]
+        return True
+
+    def _named(self, directory: str, tree_id: str) -> Named:
+        """What the kustomizations in a directory name that is above them."""
+        tree = self._tree
+        rules = " ".join(each.id for each in tree.stack(directory.rpartition("/")[0]))
+        key = f"{tree_id} {directory} {rules}"
+        claimed = any(is_in(claim, directory) for claim in tree.claims)
+        found = self._remembered.get(key) if not claimed else None
+        if found is None:
+            before = len(self._foreign)
+            found = tuple(self._look(directory))
+            if not claimed and len(self._foreign) == before and self._left >= 0:
+                self._remembered.put(key, found, _EACH + sum(_EACH + len(text) for _, text in found))
+        return found
+
+    def _look(self, directory: str) -> Iterator[tuple[str, str]]:
+        repo = self._tree.repo
+        for path, entry in self._tree.all_below(directory):
+            self._left -= 1
+            if entry.kind == "tree":
+                self._foreign.add(path)
+            above, _, name = path.rpartition("/")
+            if name in _KUSTOMIZATIONS and entry.kind == "blob" and repo.blob_size(entry.id) <= _LARGEST:
+                data = repo.blob(entry.id)
+                if b".." in data:
+                    yield from ((above[len(directory) + 1 :], text) for text in _paths_in(data, path))
+
+
+def _paths_in(data: bytes, path: str) -> Iterator[str]:
+    """What may be a path that leads upwards. One that is not written out as it is (an escape) leads nowhere."""
+    try:
+        values = [root.value for root in roots(data, path)]
+    except BadFile:
+        return  # which the program says, too
+    for text in _texts(values):
+        if ".." in text.split("/") and len(text) <= _LONGEST and "\n" not in text and text.encode() in data:
+            yield text
+
+
+def _texts(value: Any) -> Iterator[str]:
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, dict):
+            pending += part.values()
+        elif isinstance(part, Collection):
+            pending += part
