@@ -239,7 +239,9 @@ def test_what_is_written_back_is_read_again(
     again = found(WorkspaceTree(repo, edit_tree(repo, tree.tree_id, draft.files)))
     assert values_in(again, name) == expected
     others = {f"{SHOP}/{MARKER}", name}
-    assert list(again.pieces(besides=others)) == list(source.pieces(besides=others))
+    # What a program makes may be made of that file as well.
+    written = ([piece for piece in each.pieces(besides=others) if not piece.generator] for each in (again, source))
+    assert next(written) == next(written)
 
 
 def check_not_written(source: ManifestSource, editor: Editor, new: Object, draft: Draft) -> None:
