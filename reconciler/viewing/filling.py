@@ -66,11 +66,22 @@ class CommitFilling:
             raise StatusError(404, "NotFound", text)
         part = Part("", {self._path, *shipped_workspaces()}, self._path if self._children else "")
         loaded = judged(
-            self._repositories, self._recorded, part, lambda trees, heard: self._load(directory, trees, heard), _no_more
+            self._repositories,
+            self._recorded,
+            part,
+            lambda trees, heard: self._load(directory, trees, heard),
+            self._more,
         )
         if loaded.problems:
             text = "; ".join(str(each) for each in loaded.problems)
             raise StatusError(404, "NotFound", f"nothing of commit {self._commit:.10} can be served: {text}")
+
+    def _more(self, heard: Heard, found: ChangeSet) -> Iterator[str]:  # noqa: ARG002
+        """Nobody but who was asked for: what others have of it (whether a loss is to be allowed) is not found out for
+        who only reads."""
+        if self._recorded is not None:
+            self._recorded.asked |= heard.paths
+        return iter(())
 
     def _load(self, directory: Path, trees: Trees, heard: Heard) -> Loaded:
         """Once more for each round in which somebody was missed: what the last one left is in STORE."""
@@ -109,11 +120,13 @@ class CommitFilling:
 
 class _OfOne(RecordedFleet):
     """What is recorded, without the workspaces that the one at `path` has nothing to do with: those that were held
-    against their removal, or waited for their end, are read from trees of their own."""
+    against their removal, or waited for their end, are read from trees of their own. `asked`: of whom it takes
+    something, as far as is known by now."""
 
     def __init__(self, repo: Repository, commit: str, path: str) -> None:
         super().__init__(repo, commit)
         self._path = path
+        self.asked: set[str] = set()
 
     @cached_property
     def _facts(self) -> FleetFacts:
@@ -125,9 +138,8 @@ class _OfOne(RecordedFleet):
 
     def facts(self) -> FleetFacts:
         leaving = {path: where for path, where in self._facts.leaving.items() if paths.is_within(self._path, path)}
-        return replace(self._facts, kept={}, leaving=leaving)
+        kept = {top: since for top, since in self._facts.kept.items() if self._is_asked(top)}
+        return replace(self._facts, kept=kept, leaving=leaving)
 
-
-def _no_more(heard: Heard, found: ChangeSet) -> Iterator[str]:  # noqa: ARG001
-    """What others have of it (whether a loss is to be allowed) is not found out for who only reads."""
-    return iter(())
+    def _is_asked(self, top: str) -> bool:
+        return any(paths.is_within(path, top) for path in self.asked)

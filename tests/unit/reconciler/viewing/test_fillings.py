@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.happenings import EVENTS, PUSHES, Happening, History
 from support.loadedfleet import A, LoadedFleet, configmap
@@ -128,6 +128,7 @@ HISTORIES = st.lists(
 
 
 @settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
+@example([("remove", 0, False)])  # what root:b takes of root:a is served still, though its directory is gone
 @given(HISTORIES)
 def test_every_recorded_commit_is_read_as_it_was_served(
     tmp_path_factory: pytest.TempPathFactory, history: History
