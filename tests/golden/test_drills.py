@@ -28,7 +28,7 @@ def point(**more: object) -> RecoveryPoint:
     return found._replace(**more)
 
 
-SAME = Rehearsal((), {}, 0, 12, (), KEYS[:1], (2.25, 0.5), with_keys=True, ours=True)
+SAME = Rehearsal((), {}, {}, 0, 12, (), KEYS[:1], (2.25, 0.5), with_keys=True, ours=True)
 MUCH = Rehearsal(
     (
         RecordDifference("fleet.yaml", CHANGED, ("targets",)),
@@ -38,6 +38,7 @@ MUCH = Rehearsal(
         RecordDifference("workspaces/root/c/_summary.yaml", MADE),
     ),
     {"root:d": ("workspaces/root/d: was served, and cannot be brought back: could not be judged",)},
+    {"root:shop": "https://git.example.org/shop/deploy.git"},
     2,
     12,
     tuple(f"root:lab{n}" for n in range(12)),
