@@ -1,5 +1,5 @@
 # make up      set up .venv, serve the example fleet, print what to type next
-# make test    set up what the tests need and run them: unit and contract in parallel, then end to end
+# make test    set up what the tests need and run them: unit and contract, then end to end (WORKERS at a time)
 # make kubectl-suite  kubectl's own shell suite, as far as it passes (WRITES=Commit: in a workspace whose writes are commits)
 # make conformance    Kubernetes' own end-to-end suite, as far as it passes (WRITES as above)
 # make check   the import contract, ruff (rules and format), mypy
@@ -37,7 +37,7 @@ up: $(STAMP)
 
 test: $(STAMP) clusters
 	@$(BIN)/pytest $(FAST) -n $(WORKERS) $(PYTEST_ARGS)
-	@$(BIN)/pytest tests/e2e $(PYTEST_ARGS)
+	@$(BIN)/pytest tests/e2e -n $(WORKERS) $(PYTEST_ARGS)
 
 kubectl-suite: $(STAMP) clusters
 	@cd tests && ../$(BIN)/python -m kubectl_suites --writes $(WRITES)
