@@ -44,8 +44,10 @@ class PlainFiles:
         here, there = self._tree, old._tree
         if here.tree_id == there.tree_id and here.claims == there.claims and self._directory == old._directory:
             return
+        seen = False
         for change in changes(self._tree, self._directory, old._tree, old._directory):
             if "rendered" in (change.old and change.old.kind, change.new and change.new.kind):
+                seen = True
                 continue
             sides = (self, change.new), (old, change.old)
             if about and not any(source._mentions(change.path, entry, about) for source, entry in sides):
@@ -53,11 +55,15 @@ class PlainFiles:
             before = old._piece(change.path, change.old) if change.old is not None else None
             now = self._piece(change.path, change.new) if change.new is not None else None
             yield PieceChange(change.path, before, now)
-        yield from self._rendered_changes(old)
+        yield from self._rendered_changes(old, seen=seen)
 
-    def _rendered_changes(self, old: PlainFiles) -> Iterator[PieceChange]:
-        """Of what is rendered, which is made of more than its directory."""
-        was, now = old._rendered, self._rendered
+    def _rendered_changes(self, old: PlainFiles, *, seen: bool) -> Iterator[PieceChange]:
+        """Of what is rendered, which is made of more than its directory. `seen`: such a directory differs itself."""
+        was = old._rendered
+        if not was and not seen:
+            self._files.renderings.note_none(self._tree, self._directory)
+            return
+        now = self._rendered
         for path in sorted(was.keys() | now.keys()):
             before, after = was.get(path), now.get(path)
             if before is None or after is None or before.says != after.says:
@@ -126,7 +132,7 @@ class WrittenFiles(PlainFiles):
             if entry.kind != "rendered" and self._mentions(path, entry, texts):
                 yield from read(self._tree.repo.blob(entry.id), path).objects
 
-    def _rendered_changes(self, old: PlainFiles) -> Iterator[PieceChange]:  # noqa: ARG002
+    def _rendered_changes(self, old: PlainFiles, *, seen: bool) -> Iterator[PieceChange]:  # noqa: ARG002
         """Of none."""
         yield from ()
 

@@ -81,13 +81,19 @@ class Renderings:
         """Of a commit's tree they are asked for again and again, and to find them all own directories are looked at."""
         if workspace.files is not None or tree.claims:
             return tuple(sorted(path for path, _ in tree.rendered(workspace)))
-        rules = " ".join(each.id for each in tree.stack(workspace.directory.rpartition("/")[0]))
-        key = f"{workspace.tree} {workspace.directory} {rules}"
+        key = _key(tree, workspace)
         known = self._known.get(key)
         if known is None:
             known = tuple(sorted(path for path, _ in tree.rendered(workspace)))
             self._known.put(key, known, _EACH + sum(map(len, known)))
         return known
+
+    def note_none(self, tree: WorkspaceTree, workspace: WorkspaceDir) -> None:
+        """That a workspace has none, known by who compared it with one that has none: a commit costs what it changes,
+        and not all directories of the workspace."""
+        if workspace.files is None and not tree.claims:
+            key = _key(tree, workspace)
+            self._known.put(key, (), _EACH + len(key))
 
     def _one(self, tree: WorkspaceTree, workspace: WorkspaceDir, path: str, number: int) -> RenderedDirectory:
         """`number`: which of the workspace's it is."""
@@ -119,6 +125,11 @@ class Renderings:
         size = sum(_EACH + footprint(each.value) for each in piece.manifests)
         self._made.put(key, piece, _EACH + size + sum(len(str(each)) for each in piece.problems))
         return piece
+
+
+def _key(tree: WorkspaceTree, workspace: WorkspaceDir) -> str:
+    rules = " ".join(each.id for each in tree.stack(workspace.directory.rpartition("/")[0]))
+    return f"{workspace.tree} {workspace.directory} {rules}"
 
 
 def _refused(tree: WorkspaceTree, path: str, inputs: Inputs, number: int) -> LayoutError | None:
