@@ -33,7 +33,7 @@ class PlainFiles:
         self._files, self._tree, self._directory = files, tree, directory
 
     def pieces(self, besides: Container[str] = ()) -> Iterator[Piece]:
-        for path, entry in self._tree.files(self._directory):
+        for path, entry in self._entries():
             if path not in besides:
                 yield self._piece(path, entry)
 
@@ -81,7 +81,7 @@ class PlainFiles:
             return manifest.line
 
     def mentioning(self, *texts: bytes) -> Iterator[Manifest]:
-        for path, entry in self._tree.files(self._directory):
+        for path, entry in self._entries():
             if entry.kind == "rendered":
                 yield from self._piece(path, entry).manifests
             elif self._mentions(path, entry, texts):
@@ -110,6 +110,9 @@ class PlainFiles:
         data = self._tree.repo.blob(entry.id)
         return any(may_say(data, text) for text in texts)
 
+    def _entries(self) -> Iterator[tuple[str, TreeEntry]]:
+        return self._tree.files(self._directory)
+
     def _piece(self, path: str, entry: TreeEntry) -> Piece:
         refused = problem(path, entry)
         if refused is not None:
@@ -122,15 +125,8 @@ class PlainFiles:
 class WrittenFiles(PlainFiles):
     """The same without what is rendered: what somebody wrote as it is."""
 
-    def pieces(self, besides: Container[str] = ()) -> Iterator[Piece]:
-        for path, entry in self._tree.files(self._directory):
-            if path not in besides and entry.kind != "rendered":
-                yield self._piece(path, entry)
-
-    def mentioning(self, *texts: bytes) -> Iterator[Manifest]:
-        for path, entry in self._tree.files(self._directory):
-            if entry.kind != "rendered" and self._mentions(path, entry, texts):
-                yield from read(self._tree.repo.blob(entry.id), path).objects
+    def _entries(self) -> Iterator[tuple[str, TreeEntry]]:
+        return ((path, entry) for path, entry in super()._entries() if entry.kind != "rendered")
 
     def _rendered_changes(self, old: PlainFiles, *, seen: bool) -> Iterator[PieceChange]:  # noqa: ARG002
         """Of none."""
