@@ -73,6 +73,11 @@ class _Side(NamedTuple):
     owner: str
     stack: ignore.Stack
 
+    @staticmethod
+    def below(sub: TreeEntry | None, above: Level | None) -> _Side:
+        """A subdirectory of a directory that one workspace owns."""
+        return _Side(sub.id if sub is not None and above is not None else None, "", above.stack if above else ())
+
 
 def touched(new: WorkspaceTree, old: WorkspaceTree, known: Known | None = None) -> Touched:
     """Which workspaces a commit touches. Completes `new.claims` and `new.duplicates`.
@@ -109,13 +114,9 @@ def changes(
         and not _claims_differ(new, old, workspace.directory)
     ):
         return
-    yield from _own_changes(
-        new,
-        old,
-        workspace.directory,
-        new.look(workspace.tree, workspace.directory, now),
-        old.look(old_workspace.tree, workspace.directory, was),
-    )
+    sides = _Side(old_workspace.tree, "", was), _Side(workspace.tree, "", now)
+    old_level, new_level, _ = _levels(old, new, workspace.directory, *sides)
+    yield from _own_changes(new, old, workspace.directory, new_level, old_level)
 
 
 def _own_changes(
@@ -137,18 +138,48 @@ def _own_changes(
         below = joined(directory, name)
         if alike and old_subs.get(name) == new_subs.get(name) and not _claims_differ(new, old, below):
             continue
-        old_level = _grouping(old, old_subs.get(name), below, was)
-        new_level = _grouping(new, new_subs.get(name), below, now)
+        sides = _Side.below(old_subs.get(name), was), _Side.below(new_subs.get(name), now)
+        old_level, new_level, _ = _levels(old, new, below, *sides)
+        old_level, new_level = _grouping(old, old_level, below), _grouping(new, new_level, below)
         if old_level is not None or new_level is not None:
             yield from _own_changes(new, old, below, new_level, old_level)
 
 
-def _grouping(tree: WorkspaceTree, sub: TreeEntry | None, directory: str, above: Level | None) -> Level | None:
+def _grouping(tree: WorkspaceTree, level: Level | None, directory: str) -> Level | None:
     """A subdirectory that belongs to the same workspace; None when it is absent or a workspace itself."""
-    if sub is None or above is None:
+    return level if level is not None and tree.boundary(level, directory, "") is None else None
+
+
+def _levels(
+    old: WorkspaceTree, new: WorkspaceTree, directory: str, was: _Side, now: _Side
+) -> tuple[Level | None, Level | None, bool]:
+    """A directory in both trees, and whether that is all of it: of a wide one of which nothing but names in it changed
+    it is these names, and what tells about the directory itself."""
+    narrowed = _narrowed(old, new, directory, was, now)
+    if narrowed is not None:
+        return (*narrowed, False)
+    return (
+        old.look(was.tree, directory, was.stack) if was.tree is not None else None,
+        new.look(now.tree, directory, now.stack) if now.tree is not None else None,
+        True,
+    )
+
+
+def _narrowed(
+    old: WorkspaceTree, new: WorkspaceTree, directory: str, was: _Side, now: _Side
+) -> tuple[Level, Level] | None:
+    if was.tree is None or now.tree is None or was.owner != now.owner or not ignore.same(was.stack, now.stack):
         return None
-    level = tree.look(sub.id, directory, above.stack)
-    return level if tree.boundary(level, directory, "") is None else None
+    alike = new.repo is old.repo and not _claims_differ(new, old, directory)
+    found = new.repo.differing(was.tree, now.tree, _TELLING) if alike else None
+    if found is None:
+        return None
+    old_level, new_level = (
+        tree.level(side.tree or "", directory, side.stack, entries)
+        for tree, side, entries in zip((old, new), (was, now), found, strict=True)
+    )
+    alike = old_level.markers == new_level.markers and old_level.is_rendered == new_level.is_rendered
+    return (old_level, new_level) if alike and ignore.same(old_level.stack, new_level.stack) else None
 
 
 def _claims_differ(new: WorkspaceTree, old: WorkspaceTree, directory: str) -> bool:
@@ -216,7 +247,7 @@ class _Comparison:
         unchanged = was.tree == now.tree and was.owner == now.owner and ignore.same(was.stack, now.stack)
         if unchanged and not _claims_differ(self._new, self._old, directory):
             return
-        old_level, new_level, whole = self._levels(directory, was, now)
+        old_level, new_level, whole = _levels(self._old, self._new, directory, was, now)
         old_subs = {e.name: e.id for e in old_level.directories} if old_level else {}
         new_subs = {e.name: e.id for e in new_level.directories} if new_level else {}
         if old_level is not None or directory == ROOT:
@@ -242,32 +273,6 @@ class _Comparison:
                 _Side(old_subs.get(name), old_owner, old_stack),
                 _Side(new_subs.get(name), new_owner, new_stack),
             )
-
-    def _levels(self, directory: str, was: _Side, now: _Side) -> tuple[Level | None, Level | None, bool]:
-        """The directory in both trees, and whether that is all of it: of a wide one of which nothing but names in it
-        changed it is these names, and what tells about the directory itself."""
-        narrowed = self._narrowed(directory, was, now)
-        if narrowed is not None:
-            return (*narrowed, False)
-        return (
-            self._old.look(was.tree, directory, was.stack) if was.tree is not None else None,
-            self._new.look(now.tree, directory, now.stack) if now.tree is not None else None,
-            True,
-        )
-
-    def _narrowed(self, directory: str, was: _Side, now: _Side) -> tuple[Level, Level] | None:
-        old, new = self._old, self._new
-        if was.tree is None or now.tree is None or was.owner != now.owner or not ignore.same(was.stack, now.stack):
-            return None
-        found = new.repo.differing(was.tree, now.tree, _TELLING) if not _claims_differ(new, old, directory) else None
-        if found is None:
-            return None
-        old_level, new_level = (
-            tree.level(side.tree or "", directory, side.stack, entries)
-            for tree, side, entries in zip((old, new), (was, now), found, strict=True)
-        )
-        alike = old_level.markers == new_level.markers and ignore.same(old_level.stack, new_level.stack)
-        return (old_level, new_level) if alike else None
 
     def _weigh(self, directory: str, fresh: list[str]) -> None:
         """What is new in a directory is weighed before it is walked, whole: nothing below it is weighed again."""

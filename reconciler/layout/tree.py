@@ -245,24 +245,6 @@ class WorkspaceTree:
         """The outermost directories of a workspace that are rendered, as `files` names them."""
         yield from ((path, entry) for path, entry in self.files(workspace) if entry.kind == "rendered")
 
-    def rendered_around(self, workspace: WorkspaceDir, file: str) -> str:
-        """The file that makes the outermost directory a rendered one which a file of the workspace is in, or would be;
-        "" where that is none. No other directory is looked at."""
-        directory, tree = workspace.directory, workspace.tree
-        rest = file.removeprefix(f"{directory}/").split("/")[:-1]
-        while True:
-            stack, found = self.stack(directory), self.repo.pick(tree, RENDERED_BY)
-            for name in RENDERED_BY:
-                entry = found.get(name)
-                if entry is not None and entry.kind in ("blob", "link"):
-                    path = f"{directory}/{name}"
-                    if not ignore.ignored(stack, path):
-                        return path
-            step = self.repo.pick(tree, rest[:1]).get(rest[0]) if rest else None
-            if step is None or step.kind != "tree":
-                return ""
-            directory, tree = f"{directory}/{rest.pop(0)}", step.id
-
     def all_below(self, directory: str) -> Iterator[tuple[str, TreeEntry]]:
         """Every file that a directory of a workspace holds, ignored ones too, up to the next workspaces, which are
         named as what they are: trees. Its own workspace.yaml is left out. Nothing where there is no directory."""

@@ -16,6 +16,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -168,10 +169,12 @@ class Committer:
             for intent in part.intents:
                 self._ends.aside(intent)
             return []
+        noted = self._noted(commit, part)
         proposal = self._loader.propose(own(commit), chosen)
         meant = losses_with_workspaces(proposal, part.intents, edits.path_of)
         if meant - allowed:
             commit = self._made(fleet, edits, part, allowed | meant) or commit
+            noted = self._noted(commit, part)
             proposal = self._loader.propose(own(commit), chosen)
         if proposal.later:
             return self._wait(part)
@@ -179,12 +182,17 @@ class Committer:
             return self._apart(part, at_fault(proposal, part.intents, edits.paths, edits.path_of))
         if len(self._ends.standing(part.intents)) < len(part.intents):
             return self._apart(part, AtFault())  # somebody withdrew: it is made again without him
+        if noted is not None:
+            noted.result()
         return self._publish(part, fleet, commit, proposal)
+
+    def _noted(self, commit: str, part: CommitPart) -> Future[list[int]] | None:
+        """Who is behind a commit is known before it is anybody's, and goes to the disk while it is judged."""
+        return pushers.begin(self._store, {commit: PushedBy.server(authors(part.intents))})
 
     def _publish(self, part: CommitPart, fleet: FleetRecord, commit: str, proposal: Proposal) -> list[CommitPart]:
         """Makes a commit the branch's head, and writes what it comes to."""
         try:
-            pushers.note(self._store, {commit: PushedBy.server(authors(part.intents))})
             self._branch.desired.publish(commit, fleet.commit.id)
         except BranchCheckedOut:
             raise

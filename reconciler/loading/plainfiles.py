@@ -8,7 +8,7 @@ layout/edit's.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterator
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from reconciler.layout import edit
@@ -17,6 +17,7 @@ from reconciler.layout.draft import Draft
 from reconciler.layout.errors import BadFile
 from reconciler.layout.manifest import Manifest, may_say, read
 from reconciler.layout.source import ManifestSource, NotWritten, Piece, PieceChange, all_changes
+from reconciler.layout.surroundings import Surroundings
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, problem
 from reconciler.layout.yamldoc import locate
 from reconciler.loading.files import Files
@@ -88,7 +89,7 @@ class PlainFiles:
                 yield from read(self._tree.repo.blob(entry.id), path).objects
 
     def editor(self, draft: Draft) -> FileEditor:
-        return FileEditor(draft, partial(self._tree.rendered_around, self._directory))
+        return FileEditor(draft, Surroundings(self._tree, self._directory).marker)
 
     def written(self) -> WrittenFiles:
         return WrittenFiles(self._files, self._tree, self._directory)

@@ -32,12 +32,13 @@ class Desired:
         library.Sign; None leaves commits unsigned."""
         self._mirror, self._ours, self._sign = mirror, ours, sign
         self._ref = f"refs/heads/{mirror.branch}"
+        self._opened: Repository | None = None
 
     def barred(self) -> str:
         """Why the branch cannot be moved whatever the commit says; "" if it can."""
         if self._mirror.is_remote:
             return ""
-        source = Repository(self._mirror.source)
+        source = self._source()
         holder = checked_out(source.git_dir).get(self._ref)
         if holder is not None:
             return f"branch {self._mirror.branch} is checked out in {holder}, so no commit is put on it from here"
@@ -77,13 +78,24 @@ class Desired:
         if why:
             raise BranchCheckedOut(why, "check out another branch there")
         try:
-            move_ref(Repository(self._mirror.source), self._ref, commit, expected)
+            move_ref(self._source(), self._ref, commit, expected)
         except RefMoved as error:
             raise PushRejected(error.what, error.hint) from error
 
     def _target(self) -> Repository:
         """Where new objects are written: the source itself if it is on this machine, which the mirror reads through."""
-        return self._mirror.repository if self._mirror.is_remote else Repository(self._mirror.source)
+        if self._mirror.is_remote:
+            return self._mirror.repository
+        source = self._source()
+        source.let_go()
+        return source
+
+    def _source(self) -> Repository:
+        """On this machine. It is somebody else's: what is put in its place is seen."""
+        found = self._opened
+        if found is None or not found.is_there():
+            found = self._opened = Repository(self._mirror.source)
+        return found
 
 
 def signature(user: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ Threads may share a Repository for reading; a forked process opens its own.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import sys
 from collections import deque
@@ -32,6 +33,9 @@ _FILE: tuple[Kind, bool] = ("blob", False)
 _COMMIT, _TREE, _BLOB = 1, 2, 3
 _WIDE, _TOO_WIDE, _KEPT = 4096, 4 * 1024 * 1024, 8
 """Bytes of a tree from which on, and up to which, its names are remembered when it is asked for again; of how many."""
+
+_NOT_KEPT, _KEPT_DATA = 128 * 1024, 4
+"""Bytes of a wide tree from which on they are read anew each time; of how many they are remembered."""
 
 _ENTRY = re.compile(rb"[^ \0]* [^\0]*\0.{20}", re.DOTALL)
 """Of a tree's bytes."""
@@ -74,7 +78,13 @@ class Repository:
         self._narrow_bytes = 0
         self._asked: tuple[str, ...] = ()
         self._packs: frozenset[str] | None = None
+        self._wide_data: dict[str, bytes] = {}
         self._git = library.open_directory(self.path)
+        self._opened = _file_of(Path(self._git.path))
+
+    def is_there(self) -> bool:
+        """Whether the directory that was opened is still the one under its name."""
+        return _file_of(Path(self._git.path)) == self._opened
 
     def let_go(self) -> bool:
         """Opens the repository anew if packs are gone that were there when this was called last (somebody repacked).
@@ -88,13 +98,13 @@ class Repository:
 
     def _packs_there(self) -> frozenset[str]:
         """Its own and those that it borrows."""
-        objects, found = [self.git_dir / "objects"], set[str]()
+        objects, found = [self.git_dir / "objects"], list[str]()
         with contextlib.suppress(OSError):
             borrowed = (objects[0] / "info" / "alternates").read_text(errors="surrogateescape").splitlines()
             objects += [Path(line) for line in borrowed if line.startswith("/")]
         for directory in objects:
-            with contextlib.suppress(OSError):
-                found.update(str(path) for path in (directory / "pack").glob("*.pack"))
+            with contextlib.suppress(OSError), os.scandir(directory / "pack") as names:
+                found += [each.path for each in names if each.name.endswith(".pack")]
         return frozenset(found)
 
     @property
@@ -225,7 +235,7 @@ class Repository:
         known = self._narrow.get(tree_id)
         if known is not None:
             return known
-        data = self.raw(tree_id, _TREE)
+        data = self.tree_data(tree_id)
         out, end = _entries(data), len(data)
         if end <= _NARROW:
             # The next commit is compared with this one, and shares most of its trees.
@@ -238,7 +248,7 @@ class Repository:
     def differing(self, one: str, other: str, besides: Iterable[str]) -> tuple[list[TreeEntry], list[TreeEntry]] | None:
         """Of two wide trees what is not alike in both, and whatever is called as one of `besides`; in git's order. None
         where one of them is not wide, of which `entries` costs no more."""
-        first, second = self.raw(one, _TREE), self.raw(other, _TREE)
+        first, second = self.tree_data(one), self.tree_data(other)
         return None if min(len(first), len(second)) <= _WIDE else _unlike(first, second, besides)
 
     def unlike(self, one: str, other: str) -> tuple[list[TreeEntry], list[TreeEntry]]:
@@ -248,7 +258,7 @@ class Repository:
     def subtrees(self, tree_id: str) -> list[tuple[bytes, bytes, bytes]]:
         """Of the directories in a tree the bytes of their entries, their names and their ids; cheaper than `entries` of
         a wide tree."""
-        found = _parts(self.raw(tree_id, _TREE))
+        found = tree_parts(self.raw(tree_id, _TREE))
         return [(b"40000 %b\0%b" % (name, i), name, i) for mode, name, i in found if mode == b"40000"]
 
     def besides(self, tree_id: str, known: Container[bytes], wanted: Container[bytes]) -> list[TreeEntry]:
@@ -265,22 +275,23 @@ class Repository:
         if seen is not None:
             wished = frozenset(names)
             return {entry.name: entry for entry in seen if entry.name in wished}
-        data = self.raw(tree_id, _TREE)
-        if _WIDE < len(data) < _TOO_WIDE and self._asked_before(tree_id):
-            known = {entry.name: entry for entry in self.entries(tree_id)}
-            self._keep(tree_id, known)
-            return {name: known[name] for name in names if name in known}
+        data = self.tree_data(tree_id)
         coded = {name.encode("utf-8", "surrogateescape"): name for name in names}
         # These bytes may also lie inside an id (a submodule's is anybody's choice): they only rule names out.
         wanted = {raw: name for raw, name in coded.items() if b" " + raw + b"\0" in data}
+        if not wanted:
+            return {}
+        if _WIDE < len(data) < _TOO_WIDE and self._asked_before(tree_id):
+            known = {entry.name: entry for entry in self.entries(tree_id)}
+            self._keep(tree_id, known)
+            return {name: known[name] for name in wanted.values() if name in known}
         out: dict[str, TreeEntry] = {}
-        if wanted:
-            for mode, raw_name, oid in raw_entries(data):
-                name = wanted.get(raw_name, "")
-                if name:
-                    out[name] = TreeEntry(name, oid.hex(), *_KINDS.get(mode, _FILE))
-                    if len(out) == len(wanted):
-                        break
+        for mode, raw_name, oid in raw_entries(data):
+            name = wanted.get(raw_name, "")
+            if name:
+                out[name] = TreeEntry(name, oid.hex(), *_KINDS.get(mode, _FILE))
+                if len(out) == len(wanted):
+                    break
         return out
 
     def _asked_before(self, tree_id: str) -> bool:
@@ -292,6 +303,17 @@ class Repository:
         # A new dict each time: other threads may be reading the old one.
         kept = list(self._wide.items())[-_KEPT + 1 :]
         self._wide = dict([*kept, (tree_id, known)])
+
+    def tree_data(self, tree_id: str) -> bytes:
+        """The bytes of a tree. Those of the last few wide ones are at hand: a commit into one asks for it for each of
+        the names that it changes there, and so does who judges it."""
+        data = self._wide_data.get(tree_id)
+        if data is None:
+            data = self.raw(tree_id, _TREE)
+            if _WIDE < len(data) < _NOT_KEPT:
+                kept = [*self._wide_data.items()][-_KEPT_DATA + 1 :]
+                self._wide_data = dict([*kept, (tree_id, data)])
+        return data
 
     def blob(self, blob_id: str) -> bytes:
         return self.raw(blob_id, _BLOB)
@@ -365,16 +387,25 @@ class Repository:
             raise _missing(object_id, self.path) from error
 
 
+def _file_of(directory: Path) -> tuple[int, int]:
+    """Which directory stands there, whatever its name; (0, 0) for none."""
+    try:
+        found = directory.stat()
+    except OSError:
+        return 0, 0
+    return found.st_dev, found.st_ino
+
+
 def _entries(data: bytes) -> list[TreeEntry]:
     """Every walk over a fleet passes here for every directory, so nothing is called for each that need not be."""
     kind_of, make = _KINDS.get, tuple.__new__
     return [
         make(TreeEntry, (name.decode("utf-8", "surrogateescape"), i.hex(), *kind_of(mode, _FILE)))
-        for mode, name, i in _parts(data)
+        for mode, name, i in tree_parts(data)
     ]
 
 
-def _parts(data: bytes) -> list[tuple[bytes, bytes, bytes]]:
+def tree_parts(data: bytes) -> list[tuple[bytes, bytes, bytes]]:
     """(mode, name, 20-byte id) of a tree's bytes. Raises ValueError for what is no tree that git would make."""
     found: list[tuple[bytes, bytes, bytes]] = _PARTS.findall(data)
     if sum([len(mode) + len(name) + 22 for mode, name, _ in found]) != len(data):

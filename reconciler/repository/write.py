@@ -15,7 +15,7 @@ from typing import NamedTuple
 from reconciler.repository import library, packwriting
 from reconciler.repository.command import git
 from reconciler.repository.errors import RefMoved, RepositoryUnreadable
-from reconciler.repository.objects import Repository, raw_entries
+from reconciler.repository.objects import Repository, tree_parts
 
 AUTHOR, MAIL = "Treeplane", "treeplane@localhost"
 PACK_FROM = 24
@@ -177,8 +177,8 @@ def _insert(root: _Node, path: str, change: bytes | Blob | None) -> None:
 
 
 def _apply(repo: Repository | None, tree: str | None, node: _Node, batch: Batch) -> str | None:
-    data = repo.raw(tree, 2) if tree is not None and repo is not None else b""
-    entries = {name: (mode, oid) for mode, name, oid in raw_entries(data)}
+    data = repo.tree_data(tree) if tree is not None and repo is not None else b""
+    entries = {name: (mode, oid) for mode, name, oid in tree_parts(data)}
     for name, change in node.items():
         if isinstance(change, _Node):
             mode, oid = entries.get(name, (b"", b""))

@@ -25,6 +25,7 @@ from typing import Any
 import yaml
 
 from apiserver.model.keys import Key
+from reconciler.statusbranch import plainform
 
 Object = dict[str, Any]
 
@@ -91,8 +92,11 @@ def schema_path(key: Key) -> str:
 
 
 def dump(value: Object) -> bytes:
+    plain = plainform.dumped(value)
+    if plain is not None:
+        return plain
     out: bytes = yaml.dump(
-        value, Dumper=yaml.CSafeDumper, sort_keys=True, allow_unicode=True, encoding="utf-8", width=120
+        value, Dumper=yaml.CSafeDumper, sort_keys=True, allow_unicode=True, encoding="utf-8", width=plainform.WIDTH
     )
     return out
 

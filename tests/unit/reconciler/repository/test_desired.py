@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -111,3 +112,26 @@ def test_commits_are_signed_and_their_ids_follow_from_their_content(
             assert git_says_good(mirror.repository.path, commit, tmp_path / "allowed")
             assert Verifier(key).signer(mirror.repository, commit, Signers()).ours
     assert len(made) == 1
+
+
+def test_what_is_put_in_the_place_of_the_repository_is_written_to(tmp_path: Path, repo: FleetRepo) -> None:
+    desired, before = opened(tmp_path, str(repo.path)), repo.head
+    assert desired.commit(before, {"b.yaml": b"b\n"}, "alice", "Write\n")
+    shutil.copytree(repo.path, tmp_path / "copy")
+    repo.path.rename(tmp_path / "old")
+    (tmp_path / "copy").rename(repo.path)
+    made = desired.commit(before, {"c.yaml": b"c\n"}, "alice", "Write\n")
+    assert made is not None
+    desired.publish(made, before)
+    assert (Repository(repo.path).ref("refs/heads/main"), Repository(tmp_path / "old").has(made)) == (made, False)
+
+
+def test_a_repository_that_is_repacked_is_read_anew(tmp_path: Path, repo: FleetRepo) -> None:
+    desired = opened(tmp_path, str(repo.path))
+    for number in range(3):
+        before = repo.head
+        made = desired.commit(before, {f"{number}.yaml": b"%d\n" % number}, "alice", "Write\n")
+        assert made is not None
+        desired.publish(made, before)
+        subprocess.run(["git", "-C", str(repo.path), "repack", "-adq"], check=True)
+    assert len(repo.files(repo.head)) == 4

@@ -143,15 +143,16 @@ def test_a_missing_object_says_what_to_do(bare: Repository) -> None:
 def test_a_tree_that_is_looked_at_again_is_read_once(bare: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     small = edit_tree(bare, None, {f"{number}": b"" for number in range(10)})
     wide = edit_tree(bare, None, {f"{number:060}": b"" for number in range(300)})
+    huge = edit_tree(bare, None, {f"{number:060}": b"" for number in range(2000)})
     asked: list[str] = []
     raw = bare.raw
     monkeypatch.setattr(bare, "raw", lambda tree, kind: asked.append(tree) or raw(tree, kind))
     picked = bare.pick(small, ["3", "nope"])
     asked.clear()
-    for tree, names in ((small, 10), (wide, 300)):
+    for tree, names in ((small, 10), (wide, 300), (huge, 2000)):
         assert [len(bare.entries(tree)) for _ in range(3)] == [names] * 3
     assert bare.pick(small, ["3", "nope"]) == picked == {"3": bare.entries(small)[3]}
-    assert (asked.count(small), asked.count(wide)) == (1, 3)
+    assert [asked.count(tree) for tree in (small, wide, huge)] == [1, 1, 3]
 
 
 def test_a_repository_that_is_opened_and_left_leaves_nothing_open(bare: Repository) -> None:
