@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
-from typing import IO
+from collections.abc import Callable, Iterator, Sequence
 
 from reconciler.sourcing.connection import SourceAnswer, SourceConnection, SourceRequest
 from reconciler.sourcing.faults import SourceFault, damaged
@@ -62,8 +61,8 @@ class UploadPack:
         answer.end()
         return found
 
-    def fetch(self, wanted: str, held: Sequence[str], into: IO[bytes], most: int) -> None:
-        """Writes the pack with all that `wanted` has and those that are `held` lack, of at most `most` bytes."""
+    def fetch(self, wanted: str, held: Sequence[str], write: Callable[[bytes], object], most: int) -> None:
+        """The pack with all that `wanted` has and those that are `held` lack, of at most `most` bytes, is written."""
         haves = b"".join(line(f"have {each}") for each in held)
         if self.second:
             options = b"".join(line(each.decode()) for each in _OPTIONS[1:])
@@ -83,7 +82,7 @@ class UploadPack:
             if len(begun) < 12:
                 begun = (begun + piece)[:12]
                 self._check(begun)
-            into.write(piece)
+            write(piece)
         if len(begun) < 12:
             raise damaged("no pack")
         answer.end()

@@ -19,6 +19,7 @@ from reconciler.repository.objects import Repository
 from reconciler.repository.sourcerefs import SourceCredentials, address, source_name
 from reconciler.repository.sourcestore import SourceStore
 from reconciler.sourcing import connection
+from reconciler.sourcing.disk import SourceDisk
 from reconciler.sourcing.faults import SourceFault
 from reconciler.sourcing.followed import FollowedSource
 from reconciler.sourcing.settings import DEFAULT
@@ -90,7 +91,8 @@ class Visitor:
         where, said = address(self.forge.url(name), "main"), credentials
         with_ca = SourceCredentials(said.username, said.password, said.token, self.forge.ca.read_bytes())
         source = FollowedSource(where, with_ca, trusted=True)
-        found = Visit(self.name(name), source, keep, (), self.second, within(60)).make(self.store, DEFAULT)
+        disk = SourceDisk(self.store, DEFAULT.together)
+        found = Visit(self.name(name), source, keep, (), self.second, within(60)).make(disk, DEFAULT)
         self.second = found.second
         return found
 

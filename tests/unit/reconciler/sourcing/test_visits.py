@@ -14,10 +14,11 @@ from support.sourcevisits import Tenant
 from reconciler.repository import packing
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.sourcerefs import SourceCredentials
+from reconciler.sourcing.disk import size
 from reconciler.sourcing.faults import SourceFault
 from reconciler.sourcing.kept import KEPT, TRACKED
 from reconciler.sourcing.settings import DEFAULT, FollowSettings, SourceBounds
-from reconciler.sourcing.taking import Taking, size
+from reconciler.sourcing.taking import Taking
 from reconciler.sourcing.visit import within
 
 
