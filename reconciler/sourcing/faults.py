@@ -24,6 +24,10 @@ class SourceFault(RepositoryError):
         self.reason = reason
 
 
+class NotGiven(SourceFault):
+    """The remote says that it does not give what it was asked for: asking again is of no use."""
+
+
 class VisitGivenUp(Exception):
     """Somebody else's turn, or the end of the process: nothing is known of the source that was not before."""
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from reconciler.sourcing.connection import SourceAnswer, SourceConnection, SourceRequest
-from reconciler.sourcing.faults import SourceFault, damaged
+from reconciler.sourcing.faults import NotGiven, SourceFault, damaged
 from reconciler.sourcing.packets import DELIMITER, FLUSH, Packets, line
 from reconciler.sourcing.settings import SourceBounds
 
@@ -186,5 +186,5 @@ def _refused(packet: bytes | None) -> SourceFault:
     if packet is not None and packet.rstrip(b"\n") == b"shallow-info":
         return _shallow()
     if packet is not None and packet.startswith((b"ERR ", b"\3")):
-        return SourceFault("Failing", "the repository's host refuses to give what it said it has")
+        return NotGiven("Failing", "the repository's host refuses to give what it said it has")
     return damaged("another answer than git's")

@@ -17,7 +17,7 @@ from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
 from reconciler.sourcing.connection import SourceConnection, VisitTime
 from reconciler.sourcing.disk import SourceDisk
-from reconciler.sourcing.faults import SourceFault, VisitGivenUp
+from reconciler.sourcing.faults import NotGiven, SourceFault, VisitGivenUp
 from reconciler.sourcing.fetching import Fetching
 from reconciler.sourcing.followed import FollowedSource
 from reconciler.sourcing.kept import SourceRefs
@@ -83,11 +83,17 @@ class Visit:
             log.warning("%s was not packed: %s", repository.path, error)
 
     def _refused(self, fetching: Fetching) -> Iterator[str]:
-        """Of the commits that are missing those that were asked for and not given."""
+        """Of the commits that are missing those that were asked for and not given: no fault of the source's. Where the
+        remote failed meanwhile they are asked for again with the next visit."""
         try:
             for commit in self._missing(fetching.refs):
-                if not self._recovered(fetching, commit):
-                    yield commit
+                try:
+                    fetching.bring(commit)
+                    fetching.refs.keep({commit})
+                except (RepositoryError, OSError) as error:
+                    log.info("%s does not give %s: %s", self.source.address.url, commit, error)
+                    if not _passes(error):
+                        yield commit
         except VisitGivenUp:
             return
 
@@ -97,20 +103,17 @@ class Visit:
         kept = refs.kept()
         return sorted(each for each in self.keep if each not in kept and each not in self.refused)
 
-    def _recovered(self, fetching: Fetching, commit: str) -> bool:
-        """Whether the commit is here then; that it is not is no fault of the source's."""
-        try:
-            fetching.bring(commit)
-            fetching.refs.keep({commit})
-        except (RepositoryError, OSError) as error:
-            log.info("%s does not give %s: %s", self.source.address.url, commit, error)
-            return False
-        return True
-
     def _keep(self, refs: SourceRefs, taking: Taking) -> None:
         there = refs.kept()
         refs.let_go(there - set(self.keep))
         refs.keep([each for each in self.keep if each not in there and taking.is_whole(each)])
+
+
+def _passes(error: Exception) -> bool:
+    """Whether another time it may go well, for little."""
+    if not isinstance(error, SourceFault) or isinstance(error, NotGiven):
+        return False
+    return error.reason in ("Failing", "Unreachable")
 
 
 def within(seconds: float) -> VisitTime:
