@@ -3,7 +3,6 @@ hidden, emptied or removed, and what a workspace shows of all that. docs/sources
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from support.giteaserver import GiteaServer
 from support.plane import Clone, Plane
+from support.sourcedplane import OPTIONS, A, condition, config, said, set_out, sourcing
 
 from apiserver.auth.pki import ensure_keys
 from reconciler.repository.objects import Repository
@@ -26,8 +26,6 @@ from reconciler.sourcing.settings import DEFAULT
 from reconciler.sourcing.visit import Visit, Visited, within
 
 PASSWORD = "a-password-of-tess"
-A = "workspaces/root/a"
-FLEET = "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: forge}\n"
 NOBODY = SourceCredentials()
 
 
@@ -215,31 +213,6 @@ def test_a_large_push_and_one_of_a_shallow_clone(forge: Forge, visitor: Visitor,
 # -- and what is served ------------------------------------------------------------------------------------------------
 
 
-def config(said: str) -> str:
-    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: said}}\ndata: {{a: {said}}}\n"
-
-
-def sourcing(url: str) -> str:
-    said = {"repository": url, "branch": "main", "path": "deploy", "secretRef": {"name": "shop"}}
-    return f"apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {{source: {json.dumps(said)}}}\n"
-
-
-def said(plane: Plane) -> str:
-    return plane.kubectl("get", "configmap", "said", "-o", "jsonpath={.data.a}", workspace="root:a", check=False)
-
-
-def condition(plane: Plane, kind: str) -> dict[str, Any]:
-    found = json.loads(plane.kubectl("get", "workspace", "a", "-o", "json", workspace="root"))
-    return next((each for each in found["status"]["conditions"] if each["type"] == kind), {})
-
-
-def write(folder: Path, strings: dict[str, str]) -> None:
-    """A Secret beside the workspace, of the workspace around."""
-    folder.mkdir(parents=True, exist_ok=True)
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "shop"}, "stringData": strings}
-    (folder / "shop.json").write_text(json.dumps(secret))
-
-
 def test_what_is_served_stays_whatever_becomes_of_its_repository(
     forge: Forge, plane: Callable[..., Plane], tmp_path: Path, eventually: Any
 ) -> None:
@@ -260,14 +233,10 @@ def test_what_is_served_stays_whatever_becomes_of_its_repository(
         eventually(is_so, 60, f"{kind} says {words}")
 
     first = push("first")
-    folder, data = tmp_path / "fleet", tmp_path / "server" / "data"
-    (folder / A).mkdir(parents=True)
-    (folder / "treeplane.yaml").write_text(FLEET)
-    (folder / A / "workspace.yaml").write_text(sourcing(forge.url("shop.git")))
     reader = forge.server.token("tess", "write:user,read:repository")
-    strings = {"username": "tess", "password": reader, "caFile": forge.ca.read_text()}
-    write(data / "keys" / "secrets" / "root", strings)
-    running = plane(folder, "--trust-sources", "root:a", "--source-interval", "1", "--workers", "1", data=data)
+    secret = {"username": "tess", "password": reader, "caFile": forge.ca.read_text()}
+    folder, data = set_out(tmp_path, forge.url("shop.git"), **secret)
+    running = plane(folder, *OPTIONS, "--workers", "1", data=data)
     eventually(lambda: said(running) == "first", 60, "a private repository is served, by a token")
     push("second")
     eventually(lambda: said(running) == "second", 30, "and what is pushed there")
