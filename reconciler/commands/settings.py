@@ -193,6 +193,18 @@ class Reconciling:
             least=1,
         ),
     )
+    sources_mib: int = option(
+        16384,
+        told=Option(
+            "How large all repositories together may be here that workspaces have their content from.",
+            document="How large all repositories together may be here that workspaces have their content from, with "
+            "what is just coming counted twice. What would go beyond is not fetched, and the workspace says so; what "
+            "is here stays and is served.",
+            name="--sources-mib",
+            unit="MiB",
+            least=1,
+        ),
+    )
     rendering_kubectl: Path | None = option(
         None,
         told=Option(

@@ -23,7 +23,8 @@ class SourceTrust(NamedTuple):
 
 def follow_settings(settings: Reconciling) -> FollowSettings:
     bounds = replace(sourcing.DEFAULT.bounds, disk=settings.source_mib * 1024 * 1024)
-    return replace(sourcing.DEFAULT, interval=settings.source_interval, bounds=bounds)
+    together = settings.sources_mib * 1024 * 1024
+    return replace(sourcing.DEFAULT, interval=settings.source_interval, bounds=bounds, together=together)
 
 
 def trust(settings: Reconciling, path: str) -> SourceTrust:

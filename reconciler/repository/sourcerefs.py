@@ -62,6 +62,11 @@ class SourceCredentials:
             return ""
         return "Basic " + base64.b64encode(f"{self.username}:{self.password}".encode()).decode("ascii")
 
+    def stand_in(self, text: str) -> bool:
+        """Whether somebody who was told them says them again."""
+        secrets = (self.password, self.token, self.header().rpartition(" ")[2].rstrip("="))
+        return any(secret and secret in said for secret in secrets for said in (text, unquote(text)))
+
 
 NO_CREDENTIALS = SourceCredentials()
 

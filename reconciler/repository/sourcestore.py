@@ -18,6 +18,8 @@ from reconciler.repository.sourcerefs import SOURCE_NAME
 _OPEN = 64
 """How many are open at a time. Whoever reads one that is closed reads to the end."""
 _GOING = ".going"
+_HALF = ("tmp*", "objects/tmp_*", "objects/??/tmp_*", "objects/pack/tmp_*", "objects/pack/.tmp-*")
+"""What is received, checked or packed, until it is done."""
 
 
 class SourceStore:
@@ -89,8 +91,9 @@ class SourceStore:
                 shutil.rmtree(path, ignore_errors=True)
         for git_dir in map(self.directory.joinpath, names):
             locks.clear(git_dir)
-            for left in (git_dir / "objects").glob("tmp_objdir-*"):
-                shutil.rmtree(left, ignore_errors=True)
+            for pattern in _HALF:
+                for left in git_dir.glob(pattern):
+                    _remove(left)
 
     def let_go(self) -> None:
         """Closes what was repacked since it was opened (see Repository.let_go). Raises RepositoryUnreadable."""
@@ -99,3 +102,10 @@ class SourceStore:
         for repository in opened:
             if repository.path.is_dir():
                 repository.let_go()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from apiserver.registry.outbound import EVERYWHERE, Outbound, Timed, trusting
+from reconciler.sourcing import redirects
 from reconciler.sourcing.faults import TRANSPORT, SourceFault, VisitGivenUp, of_status, of_transport
 from reconciler.sourcing.followed import FollowedSource
 from reconciler.sourcing.settings import SourceBounds
@@ -138,7 +139,7 @@ class SourceConnection:
             raise self.failure(error) from None
         if response.status != 200:
             self.close()
-            raise of_status(response.status)
+            raise self._refused(response, request)
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if kind != request.accept or response.headers.get("Content-Encoding", "identity") != "identity":
             self.close()
@@ -160,6 +161,13 @@ class SourceConnection:
         except VisitGivenUp as given_up:
             return given_up
         return of_transport(error, self._source.remedy)
+
+    def _refused(self, response: http.client.HTTPResponse, request: SourceRequest) -> SourceFault:
+        moved = redirects.told(self._source.address, request.path, response.headers.get("Location", ""))
+        credentials = self._source.credentials
+        if credentials.stand_in(moved):
+            moved = ""
+        return of_status(response.status, bool(credentials.header()), moved)
 
     def _sent(self, request: SourceRequest, until: float) -> http.client.HTTPResponse:
         for again in (True, False):

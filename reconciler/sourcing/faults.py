@@ -24,10 +24,18 @@ class SourceFault(RepositoryError):
         self.reason = reason
 
 
+class NotGiven(SourceFault):
+    """The remote says that it does not give what it was asked for: asking again is of no use."""
+
+
 class VisitGivenUp(Exception):
     """Somebody else's turn, or the end of the process: nothing is known of the source that was not before."""
 
 
+_NAMELESS = (
+    "name a Secret with credentials that may read the repository; of one that is not there many hosts say the same, so "
+    "check the URL as well"
+)
 TRANSPORT = (OSError, ValueError, http.client.HTTPException, NotAllowed)
 """What a connection raises."""
 
@@ -50,18 +58,19 @@ def of_transport(error: Exception, remedy: str) -> SourceFault:
     return SourceFault("Unreachable", f"the connection to the repository's host broke ({type(error).__name__})")
 
 
-def of_status(status: int) -> SourceFault:
-    """Of an answer that is not 200."""
+def of_status(status: int, named: bool, moved: str = "") -> SourceFault:
+    """Of an answer that is not 200. `named`: whether credentials were sent. `moved`: see redirects."""
     said = f"the repository's host answers with {status}"
     if status in (401, 407):
-        return SourceFault("Unauthorized", said, "name a Secret with credentials that may read the repository")
+        hint = "it does not take the credentials of the Secret" if named else _NAMELESS
+        return SourceFault("Unauthorized", said, hint)
     if status == 403:
         return SourceFault("Unauthorized", said, "the credentials may not read the repository, or they are missing")
     if status in (404, 410):
         return SourceFault("NotFound", said, "check the URL, and that the credentials may read the repository")
     if 300 <= status < 400:
-        hint = "redirects are not followed: name the URL that it leads to (one that ends with .git, perhaps)"
-        return SourceFault("NotARepository", said, hint)
+        where = f"the repository is at {moved} by now, so name that" if moved else "name the URL that it leads to"
+        return SourceFault("NotARepository", said, f"redirects are not followed; {where}")
     if status == 429 or status >= 500:
         return SourceFault("Failing", said)
     return SourceFault(

@@ -24,7 +24,7 @@ REASONS = {
     "Failing": "the server has errors of its own",
     "NotARepository": "what answers is no git server, or one of a kind that is not followed",
     "NotFound": "there is no such repository, or not for these credentials",
-    "TooLarge": "more than one source may have",
+    "TooLarge": "more than one source, or all together, may have",
     "TooSlow": "it takes longer than one look may",
     "Unauthorized": "credentials are missing or wrong",
     "Unreachable": "nobody answers, or not to the end",

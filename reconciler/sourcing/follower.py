@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.sourcestore import SourceStore
+from reconciler.sourcing.disk import SourceDisk
 from reconciler.sourcing.faults import AGAIN, SourceFault, VisitGivenUp
 from reconciler.sourcing.followed import FollowedSource, Found
 from reconciler.sourcing.kept import SourceRefs
@@ -48,6 +49,7 @@ class SourceFollower:
         self, store: SourceStore, news: Callable[[set[str]], None], settings: FollowSettings = DEFAULT
     ) -> None:
         self._store, self._news, self._settings = store, news, settings
+        self._disk = SourceDisk(store, settings.together)
         self._timetable = Timetable(settings, random.random)
         self._states: dict[str, _State] = {}
         self._visits: dict[str, Visit] = {}
@@ -150,7 +152,7 @@ class SourceFollower:
     def _make(self, visit: Visit) -> None:
         result: Visited | SourceFault | None = None
         try:
-            result = visit.make(self._store, self._settings)
+            result = visit.make(self._disk, self._settings)
         except VisitGivenUp:
             log.debug("the visit to %s was given up", visit.source.address.url)
         except SourceFault as fault:

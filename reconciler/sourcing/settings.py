@@ -31,7 +31,7 @@ class FollowSettings:
     faults. `least`: between two looks, whoever asks. `slots`: visits at a time. `brief`: seconds after which a visit is
     a slow one; those share half of the slots. `kept`: seconds for which a head that was left stays, and a repository
     that nobody follows any more; `clean`: between two looks for those. `packs`: of one repository, until they are
-    packed into few."""
+    packed into few. `together`: bytes of all repositories here."""
 
     interval: float = 60.0
     spread: float = 0.1
@@ -42,6 +42,7 @@ class FollowSettings:
     kept: float = 3600.0
     clean: float = 60.0
     packs: int = 20
+    together: int = 16 * 1024 * 1024 * 1024
     bounds: SourceBounds = field(default=SourceBounds())
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import IO
 
@@ -36,11 +35,6 @@ ALONE: Mapping[str, str] = MappingProxyType(
 """Environment in which git knows nothing of this machine and reaches nothing beyond it."""
 _TOLD = 300
 _SETTINGS = {"pack.threads": "1", "core.hooksPath": "/dev/null", "gc.auto": "0", "maintenance.auto": "false"}
-
-
-def size(git_dir: Path) -> int:
-    """Bytes on disk of a repository's objects."""
-    return sum(path.stat().st_size for path in (git_dir / "objects").rglob("*") if path.is_file())
 
 
 class Taking:

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
-from typing import IO
+from collections.abc import Callable, Iterator, Sequence
 
 from reconciler.sourcing.connection import SourceAnswer, SourceConnection, SourceRequest
-from reconciler.sourcing.faults import SourceFault, damaged
+from reconciler.sourcing.faults import NotGiven, SourceFault, damaged
 from reconciler.sourcing.packets import DELIMITER, FLUSH, Packets, line
 from reconciler.sourcing.settings import SourceBounds
 
@@ -62,8 +61,8 @@ class UploadPack:
         answer.end()
         return found
 
-    def fetch(self, wanted: str, held: Sequence[str], into: IO[bytes], most: int) -> None:
-        """Writes the pack with all that `wanted` has and those that are `held` lack, of at most `most` bytes."""
+    def fetch(self, wanted: str, held: Sequence[str], write: Callable[[bytes], object], most: int) -> None:
+        """The pack with all that `wanted` has and those that are `held` lack, of at most `most` bytes, is written."""
         haves = b"".join(line(f"have {each}") for each in held)
         if self.second:
             options = b"".join(line(each.decode()) for each in _OPTIONS[1:])
@@ -83,7 +82,7 @@ class UploadPack:
             if len(begun) < 12:
                 begun = (begun + piece)[:12]
                 self._check(begun)
-            into.write(piece)
+            write(piece)
         if len(begun) < 12:
             raise damaged("no pack")
         answer.end()
@@ -187,5 +186,5 @@ def _refused(packet: bytes | None) -> SourceFault:
     if packet is not None and packet.rstrip(b"\n") == b"shallow-info":
         return _shallow()
     if packet is not None and packet.startswith((b"ERR ", b"\3")):
-        return SourceFault("Failing", "the repository's host refuses to give what it said it has")
+        return NotGiven("Failing", "the repository's host refuses to give what it said it has")
     return damaged("another answer than git's")

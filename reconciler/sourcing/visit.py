@@ -7,23 +7,22 @@ counts: the refs move at the end, and what came until then goes.
 from __future__ import annotations
 
 import logging
-import tempfile
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from reconciler.repository import packing
-from reconciler.repository.command import Patience
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
-from reconciler.repository.sourcestore import SourceStore
 from reconciler.sourcing.connection import SourceConnection, VisitTime
-from reconciler.sourcing.faults import SourceFault, VisitGivenUp
+from reconciler.sourcing.disk import SourceDisk
+from reconciler.sourcing.faults import NotGiven, SourceFault, VisitGivenUp
+from reconciler.sourcing.fetching import Fetching
 from reconciler.sourcing.followed import FollowedSource
 from reconciler.sourcing.kept import SourceRefs
 from reconciler.sourcing.settings import FollowSettings
-from reconciler.sourcing.taking import ALONE, Taking, size
+from reconciler.sourcing.taking import Taking
 from reconciler.sourcing.uploadpack import UploadPack
 
 log = logging.getLogger(__name__)
@@ -51,7 +50,7 @@ class Visit:
     second: bool
     time: VisitTime
 
-    def make(self, store: SourceStore, settings: FollowSettings) -> Visited:
+    def make(self, disk: SourceDisk, settings: FollowSettings) -> Visited:
         """Raises SourceFault, VisitGivenUp, RepositoryError and OSError."""
         bounds, branch = settings.bounds, self.source.address.branch
         with SourceConnection(self.source, self.time, bounds) as connection:
@@ -60,34 +59,41 @@ class Visit:
             if head is None:
                 hint = "push it, or name another; what is served stays"
                 raise SourceFault("BranchNotFound", f"the repository has no branch {branch}", hint)
-            repository = store.make(self.name)
+            repository = disk.store.make(self.name)
             refs = SourceRefs(repository)
             taking = Taking(repository, self.time, bounds)
+            fetching = Fetching(self.name, remote, refs, taking, disk, self.time)
             self._keep(refs, taking)
             left = frozenset[str]()
             if refs.head(branch) != head:
                 refs.mend()
-                if not taking.is_whole(head):
-                    self._brought(remote, refs, taking, head)
+                fetching.bring(head)
                 left = frozenset(refs.move(branch, head))
             # From here on it is known where the branch stands, and nothing may keep that from being told.
-            self._tidy(repository, settings)
-            return Visited(head, left, remote.second, frozenset(self._refused(remote, refs, taking)))
+            self._tidy(repository, disk, settings)
+            return Visited(head, left, remote.second, frozenset(self._refused(fetching)))
 
-    def _tidy(self, repository: Repository, settings: FollowSettings) -> None:
+    def _tidy(self, repository: Repository, disk: SourceDisk, settings: FollowSettings) -> None:
         try:
             if packing.load(repository.git_dir).packs > settings.packs:
                 packing.pack(repository.git_dir)
                 repository.let_go()
+                disk.changed(self.name)
         except (RepositoryError, OSError) as error:
             log.warning("%s was not packed: %s", repository.path, error)
 
-    def _refused(self, remote: UploadPack, refs: SourceRefs, taking: Taking) -> Iterator[str]:
-        """Of the commits that are missing those that were asked for and not given."""
+    def _refused(self, fetching: Fetching) -> Iterator[str]:
+        """Of the commits that are missing those that were asked for and not given: no fault of the source's. Where the
+        remote failed meanwhile they are asked for again with the next visit."""
         try:
-            for commit in self._missing(refs):
-                if not self._recovered(remote, refs, taking, commit):
-                    yield commit
+            for commit in self._missing(fetching.refs):
+                try:
+                    fetching.bring(commit)
+                    fetching.refs.keep({commit})
+                except (RepositoryError, OSError) as error:
+                    log.info("%s does not give %s: %s", self.source.address.url, commit, error)
+                    if not _passes(error):
+                        yield commit
         except VisitGivenUp:
             return
 
@@ -97,43 +103,17 @@ class Visit:
         kept = refs.kept()
         return sorted(each for each in self.keep if each not in kept and each not in self.refused)
 
-    def _recovered(self, remote: UploadPack, refs: SourceRefs, taking: Taking, commit: str) -> bool:
-        """Whether the commit is here then; that it is not is no fault of the source's."""
-        try:
-            if not taking.is_whole(commit):
-                self._brought(remote, refs, taking, commit)
-            refs.keep({commit})
-        except (RepositoryError, OSError) as error:
-            log.info("%s does not give %s: %s", self.source.address.url, commit, error)
-            return False
-        return True
-
-    def _brought(self, remote: UploadPack, refs: SourceRefs, taking: Taking, head: str) -> None:
-        """Where there is no room for what comes, once more after what nobody needs has gone."""
-        git_dir = refs.repository.git_dir
-        before = size(git_dir)
-        try:
-            self._fetch(remote, refs, taking, head)
-        except SourceFault as fault:
-            if fault.reason != "TooLarge" or not before:
-                raise
-            refs.make_room(Patience(total=self.time.left()), ALONE)
-            if size(git_dir) >= before:
-                raise
-            self._fetch(remote, refs, taking, head)
-
-    def _fetch(self, remote: UploadPack, refs: SourceRefs, taking: Taking, head: str) -> None:
-        room = remote.bounds.disk - size(refs.repository.git_dir)
-        with tempfile.TemporaryFile(dir=refs.repository.git_dir) as pack:
-            remote.fetch(head, refs.held(), pack, room)
-            pack.flush()
-            pack.seek(0)
-            taking.take(pack, head)
-
     def _keep(self, refs: SourceRefs, taking: Taking) -> None:
         there = refs.kept()
         refs.let_go(there - set(self.keep))
         refs.keep([each for each in self.keep if each not in there and taking.is_whole(each)])
+
+
+def _passes(error: Exception) -> bool:
+    """Whether another time it may go well, for little."""
+    if not isinstance(error, SourceFault) or isinstance(error, NotGiven):
+        return False
+    return error.reason in ("Failing", "Unreachable")
 
 
 def within(seconds: float) -> VisitTime:

@@ -96,13 +96,20 @@ def kcp_plugins() -> Path:
 
 
 @pytest.fixture(scope="session")
-def gitea(tmp_path_factory: pytest.TempPathFactory, eventually: Callable[..., str]) -> Iterator[GiteaServer]:
-    """One for the whole run, with nothing in it. CI is content without, as it is without kcp's plugins."""
+def gitea_program() -> Path:
+    """CI is content without, as it is without kcp's plugins."""
     try:
-        program = giteabinary.find()
+        return giteabinary.find()
     except binaries.Unavailable as error:
         pytest.skip(f"{_NO_GITEA}{error}")
-    server = GiteaServer(program, tmp_path_factory.mktemp("gitea"))
+
+
+@pytest.fixture(scope="session")
+def gitea(
+    gitea_program: Path, tmp_path_factory: pytest.TempPathFactory, eventually: Callable[..., str]
+) -> Iterator[GiteaServer]:
+    """One for the whole run, with nothing in it."""
+    server = GiteaServer(gitea_program, tmp_path_factory.mktemp("gitea"))
     try:
         server.start(eventually)
         yield server

@@ -4,8 +4,11 @@ tenant has no right on the fleet, and the fleet's files are none of his."""
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,14 +16,9 @@ from typing import Any
 import pytest
 from support.gitserver import GitAsked, GitServer
 from support.plane import Clone, Plane, environment
+from support.sourcedplane import OPTIONS, condition, config, said, set_out
 
-A = "workspaces/root/a"
-FLEET = "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: sources}\n"
 PASSWORD = "only-the-servers"
-
-
-def config(said: str, name: str = "said") -> str:
-    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: {said}}}\n"
 
 
 class Tenant:
@@ -58,35 +56,17 @@ def tenant(tmp_path: Path) -> Iterator[Tenant]:
     made.server.close()
 
 
-def sourcing(url: str) -> str:
-    said = {"repository": url, "branch": "main", "path": "deploy", "secretRef": {"name": "shop"}}
-    return f"apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {{source: {json.dumps(said)}}}\n"
-
-
-def said(plane: Plane) -> str:
-    return plane.kubectl("get", "configmap", "said", "-o", "jsonpath={.data.a}", workspace="root:a", check=False)
-
-
-def condition(plane: Plane, kind: str) -> dict[str, Any]:
-    found = json.loads(plane.kubectl("get", "workspace", "a", "-o", "json", workspace="root"))
-    return next((each for each in found["status"]["conditions"] if each["type"] == kind), {})
+def away(asked: GitAsked) -> bool:
+    asked.reply(b"", 500)
+    return True
 
 
 def test_a_tenants_push_is_served_and_survives_all_that_happens_to_it(
     plane: Callable[..., Plane], tenant: Tenant, tmp_path: Path, eventually: Any
 ) -> None:
-    folder, data = tmp_path / "fleet", tmp_path / "server" / "data"
-    (folder / A).mkdir(parents=True)
-    (folder / "treeplane.yaml").write_text(FLEET)
-    (folder / "workspaces/root/said.yaml").write_text(config("root"))
-    (folder / A / "workspace.yaml").write_text(sourcing(tenant.url))
-    secrets = data / "keys" / "secrets" / "root"
-    secrets.mkdir(parents=True)
-    strings = {"username": "u", "password": PASSWORD, "caFile": tenant.server.ca.decode()}
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "shop"}, "stringData": strings}
-    (secrets / "shop.json").write_text(json.dumps(secret))
+    folder, data = set_out(tmp_path, tenant.url, username="u", password=PASSWORD, caFile=tenant.server.ca.decode())
     first = tenant.push("first")
-    running = plane(folder, "--trust-sources", "root:a", "--source-interval", "1", data=data)
+    running = plane(folder, *OPTIONS, data=data)
     clone = running.clone(tmp_path / "clone")
 
     eventually(lambda: said(running) == "first", 30, "the tenant's repository is served")
@@ -121,10 +101,6 @@ def test_a_tenants_push_is_served_and_survives_all_that_happens_to_it(
     for cache in ("store", "mirror", "sources"):
         shutil.rmtree(running.data / cache)
 
-    def away(asked: GitAsked) -> bool:
-        asked.reply(b"", 500)
-        return True
-
     tenant.server.spoil = away
     running.start()
     assert running.kubectl("get", "configmap", "said", "-o", "jsonpath={.data.a}", workspace="root") == "root"
@@ -136,6 +112,44 @@ def test_a_tenants_push_is_served_and_survives_all_that_happens_to_it(
     assert found == uid
     log = (running.data.parent / "treeplane.log").read_text()
     assert PASSWORD not in log
+
+
+def test_a_server_that_is_killed_while_it_fetches_serves_what_it_served(
+    plane: Callable[..., Plane], tenant: Tenant, tmp_path: Path, eventually: Any
+) -> None:
+    folder, data = set_out(tmp_path, tenant.url, username="u", password=PASSWORD, caFile=tenant.server.ca.decode())
+    tenant.push("first")
+    running = plane(folder, *OPTIONS, "--workers", "1", data=data)
+    eventually(lambda: said(running) == "first", 30, "the tenant's repository is served")
+
+    reached = threading.Event()
+
+    def half(asked: GitAsked) -> bool:
+        """Part of the pack, and then nothing."""
+        if asked.step == "fetch":
+            found = asked.real()
+            kind = f"Content-Type: application/x-git-upload-pack-{asked.kind}"
+            asked.raw(f"HTTP/1.1 200 OK\r\n{kind}\r\nContent-Length: {len(found)}\r\n\r\n".encode())
+            asked.raw(found[: len(found) // 2])
+            reached.set()
+            asked.ended.wait()
+        return asked.step == "fetch"
+
+    tenant.server.spoil = half
+    tenant.push("second")
+    assert reached.wait(30), "it fetches"
+    for pid in running.pids():
+        os.kill(pid, signal.SIGKILL)
+    running.stop(signal.SIGKILL)
+    tenant.server.spoil = away
+    running.start()
+    assert said(running) == "first", "at once, though the repository does not answer"
+    tenant.server.spoil = lambda _: False
+    eventually(lambda: said(running) == "second", 60, "and what is new as soon as it does")
+    left = [
+        path.name for path in (data / "sources").rglob("*") if "tmp" in path.name or path.suffix in (".lock", ".new")
+    ]
+    assert left == []
 
 
 def is_recorded(plane: Plane, clone: Clone, was: str) -> bool:

@@ -7,6 +7,7 @@ import getpass
 import json
 import os
 import signal
+import ssl
 import subprocess
 import urllib.request
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from realclusters.processes import Process, free_ports
+
+from apiserver.auth.keys import Keys
 
 _SETTINGS = """
 RUN_USER = {user}
@@ -23,6 +26,7 @@ WORK_PATH = {folder}
 HTTP_ADDR = 127.0.0.1
 HTTP_PORT = {port}
 ROOT_URL = {url}/
+{secured}
 STATIC_ROOT_PATH = {static}
 DISABLE_SSH = true
 OFFLINE_MODE = true
@@ -40,11 +44,19 @@ LEVEL = Warn
 """
 
 
-class GiteaServer:
-    """`url`: where it is, once it was started."""
+_SECURED = """
+PROTOCOL = https
+CERT_FILE = {pair.certificate}
+KEY_FILE = {pair.key}
+"""
 
-    def __init__(self, program: Path, folder: Path) -> None:
-        self._program, self._folder = program, folder
+
+class GiteaServer:
+    """`url`: where it is, once it was started. `keys`: it speaks TLS with the server's; without them it does not."""
+
+    def __init__(self, program: Path, folder: Path, keys: Keys | None = None) -> None:
+        self._program, self._folder, self._keys = program, folder, keys
+        self._context = ssl.create_default_context(cafile=keys.ca) if keys is not None else None
         self._process: Process | None = None
         self.url = ""
 
@@ -62,8 +74,9 @@ class GiteaServer:
         if self._process is not None:
             self._process.end(signal.SIGTERM)
 
-    def user(self, name: str, *, admin: bool = False) -> None:
-        words = ["--username", name, "--email", f"{name}@example.org", "--random-password"]
+    def user(self, name: str, *, admin: bool = False, password: str = "") -> None:
+        words = ["--username", name, "--email", f"{name}@example.org"]
+        words += ["--password", password] if password else ["--random-password"]
         self._admin("user", "create", *words, "--must-change-password=false", *(["--admin"] if admin else []))
 
     def token(self, user: str, scopes: str) -> str:
@@ -75,7 +88,7 @@ class GiteaServer:
         request = urllib.request.Request(f"{self.url}/api/v1{path}", data, method=method)
         request.add_header("Content-Type", "application/json")
         request.add_header("Authorization", f"token {token}")
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=30, context=self._context) as answer:
             return json.loads(answer.read() or b"null")
 
     def pull_request(self, token: str, repository: str, file: str) -> int:
@@ -96,16 +109,18 @@ class GiteaServer:
         return {**os.environ, "HOME": str(self._folder), "GITEA_I_AM_BEING_UNSAFE_RUNNING_AS_ROOT": "true"}
 
     def _settle(self, port: int) -> None:
-        self.url = f"http://127.0.0.1:{port}"
-        static = self._program.parent
-        text = _SETTINGS.format(user=getpass.getuser(), folder=self._folder, port=port, url=self.url, static=static)
+        self.url = f"{'https' if self._keys else 'http'}://127.0.0.1:{port}"
+        static, secured = self._program.parent, _SECURED.format(pair=self._keys.server) if self._keys else ""
+        text = _SETTINGS.format(
+            user=getpass.getuser(), folder=self._folder, port=port, url=self.url, static=static, secured=secured
+        )
         (self._folder / "app.ini").write_text(text)
 
     def _state(self) -> str:
         if self._process is None or self._process.ended():
             return "ended"
         try:
-            with urllib.request.urlopen(f"{self.url}/api/v1/version", timeout=30):
+            with urllib.request.urlopen(f"{self.url}/api/v1/version", timeout=30, context=self._context):
                 return "up"
         except OSError:
             return ""

@@ -72,9 +72,10 @@ class Objects:
             found, data = found | self.reachable(rest[:20].hex()), rest[20:]
         return found
 
-    def pack(self, names: Iterable[str]) -> bytes:
-        """A pack of these, without deltas."""
-        parts = [self._packed(name) for name in names]
+    def pack(self, names: Iterable[str], doubled: Iterable[tuple[str, int]] = ()) -> bytes:
+        """A pack of these; and of what objects are that stand elsewhere (id and size, below 32 KiB) twice in a row, as
+        deltas."""
+        parts = [*(self._packed(name) for name in names), *(_doubled(*each) for each in doubled)]
         data = b"PACK" + (2).to_bytes(4, "big") + len(parts).to_bytes(4, "big") + b"".join(parts)
         return data + hashlib.sha1(data, usedforsecurity=False).digest()
 
@@ -141,3 +142,13 @@ def bomb(made: Objects, text: str, depth: int = 12) -> str:
     for _ in range(depth):
         tree = made.tree([(TREE, str(name), tree) for name in range(10)])
     return tree
+
+
+def _doubled(base: str, size: int) -> bytes:
+    delta = _number(size) + _number(2 * size) + (b"\xb0" + size.to_bytes(2, "little")) * 2
+    return bytes([7 << 4 | len(delta)]) + bytes.fromhex(base) + zlib.compress(delta)
+
+
+def _number(left: int) -> bytes:
+    """Seven bits a byte, the lowest first."""
+    return bytes([left]) if left < 128 else bytes([left & 127 | 128]) + _number(left >> 7)

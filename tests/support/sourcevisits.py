@@ -10,6 +10,7 @@ from support.gitserver import GitServer
 from reconciler.repository.objects import Repository
 from reconciler.repository.sourcerefs import source_name
 from reconciler.repository.sourcestore import SourceStore
+from reconciler.sourcing.disk import SourceDisk
 from reconciler.sourcing.followed import FollowedSource
 from reconciler.sourcing.settings import DEFAULT, FollowSettings
 from reconciler.sourcing.visit import Visit, Visited, within
@@ -26,6 +27,7 @@ class Tenant:
     store: SourceStore
     second: bool = field(default=False)
     refused: frozenset[str] = frozenset()
+    disk: SourceDisk | None = None
 
     def visit(
         self,
@@ -35,7 +37,7 @@ class Tenant:
         seconds: float = 60.0,
     ) -> Visited:
         made = Visit(NAME, source or self.server.source("a.git"), keep, self.refused, self.second, within(seconds))
-        found = made.make(self.store, settings)
+        found = made.make(self.disk or SourceDisk(self.store, settings.together), settings)
         self.second, self.refused = found.second, self.refused | found.refused
         return found
 

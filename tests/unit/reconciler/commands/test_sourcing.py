@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +199,64 @@ def test_a_source_that_is_gone_on_from_another_repository(followed: Followed) ->
     assert former in sources.names()
     other.commit({"deploy/app.yaml": configmap(a="other")})
     followed.until(lambda: followed.fleet.data("root:a") == {"a": "other"})
+
+
+def both(said: str) -> dict[str, str]:
+    return {"deploy/app.yaml": configmap(a=said), "deploy/more.yaml": configmap("more", a=said)}
+
+
+def of_one_commit(followed: Followed) -> tuple[str, str]:
+    """The commit that objects of root:a say to be of, and their text."""
+    found = [followed.fleet.get("root:a", "configmaps", name, "default") for name in ("app", "more")]
+    [said] = {(each["metadata"]["annotations"]["treeplane.dev/source-commit"], each["data"]["a"]) for each in found}
+    return said[0].partition(".")[2], said[1]
+
+
+def test_a_branch_that_is_forced_elsewhere_while_it_is_judged(followed: Followed) -> None:
+    """What is judged is one commit, whole, though what is here moves on meanwhile; the next look finds the other."""
+    followed.give()
+    followed.shop.commit(both("one"))
+    followed.source()
+    followed.until(lambda: followed.says("Followed") and followed.fleet.data("root:a") == {"a": "one"})
+    one = followed.shop.head
+    asked, forced = followed.sourcing.remotes.head, list[str]()
+
+    def head(name: str, branch: str) -> str:
+        found = asked(name, branch)
+        if found == two and not forced:
+            forced.append(followed.shop.commit(both("three"), parent=one))
+            for _ in range(int(_LONG / 0.05)):
+                if asked(name, branch) == forced[0]:
+                    return found
+                followed.rung.wait(0.05)
+                followed.rung.clear()
+            pytest.fail("it is not looked at while it is judged")
+        return found
+
+    followed.fleet.loader.remotes = replace(followed.sourcing.remotes, head=head)
+    two = followed.shop.commit(both("two"))
+    followed.until(lambda: bool(forced) and of_one_commit(followed) == (two, "two"))
+    followed.until(lambda: "was rewritten" in str(followed.fleet.held()))
+    assert of_one_commit(followed) == (two, "two")
+    followed.shop.reset(two)
+    followed.until(lambda: followed.fleet.held() == {})
+    assert of_one_commit(followed) == (two, "two")
+
+
+def test_the_same_url_with_anothers_repository_behind_it(followed: Followed) -> None:
+    """Of two looks the second finds another history: it is held, until what was is there again."""
+    followed.give()
+    followed.shop.commit(both("mine"))
+    followed.source()
+    followed.until(lambda: followed.says("Followed") and followed.fleet.data("root:a") == {"a": "mine"})
+    mine = followed.shop.head
+    other = FleetRepo(followed.git.folder / "other.git")
+    other.commit(both("another's"))
+    followed.shop.path.rename(followed.git.folder / "former.git")
+    other.path.rename(followed.shop.path)
+    followed.until(lambda: "was rewritten" in str(followed.fleet.held()))
+    assert of_one_commit(followed) == (mine, "mine")
+    followed.shop.path.rename(other.path)
+    (followed.git.folder / "former.git").rename(followed.shop.path)
+    followed.until(lambda: followed.fleet.held() == {})
+    assert of_one_commit(followed) == (mine, "mine")

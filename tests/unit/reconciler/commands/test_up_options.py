@@ -60,11 +60,12 @@ def test_the_reconciler_is_told_how_long_events_stay(tmp_path: Path) -> None:
 def test_what_is_said_of_sources_reaches_the_reconciler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     told: list[Any] = []
     monkeypatch.setattr(serving, "up_command", told.append)
-    options = ["--trust-sources=root:tenants", "--source-interval=30", "--source-mib=64", f"--data-dir={tmp_path}"]
+    options = ["--trust-sources=root:tenants", "--source-interval=30", f"--data-dir={tmp_path}"]
+    options += ["--source-mib=64", "--sources-mib=128"]
     assert CliRunner().invoke(program.main, ["up", str(tmp_path), *options]).exit_code == 0
     said = told[0].reconciling
     found = follow_settings(said)
-    assert (found.interval, found.bounds.disk) == (30, 64 * 1024 * 1024)
+    assert (found.interval, found.bounds.disk, found.together) == (30, 64 * 1024 * 1024, 128 * 1024 * 1024)
     assert [trust(said, path).trusted for path in ("root:tenants", "root:tenants:a", "root:tenants-b", "root")] == [
         True, True, False, False,
     ]  # fmt: skip

@@ -83,9 +83,17 @@ def test_what_a_process_left_that_was_killed_goes(tmp_path: Path) -> None:
         library.create(store.directory / left)
     here = store.directory / ONE
     (here / "objects" / "tmp_objdir-incoming-abc" / "pack").mkdir(parents=True)
+    loose = next(here.glob("objects/??"))
+    for left in (
+        "tmpabc",
+        "objects/pack/tmp_pack_abc",
+        "objects/pack/.tmp-1-pack-abc.pack",
+        f"objects/{loose.name}/tmp_obj",
+    ):
+        (here / left).write_text("half")
     (here / "refs" / "treeplane" / "source").mkdir(parents=True)
     (here / "refs" / "treeplane" / "source" / "main.lock").write_text("")
     store.clear()
     assert [path.name for path in store.directory.iterdir()] == [ONE]
-    assert not [path for path in here.rglob("*") if "tmp_" in path.name or path.suffix == ".lock"]
+    assert not [path for path in here.rglob("*") if "tmp" in path.name or path.suffix == ".lock"]
     assert store.make(ONE).has(commit)

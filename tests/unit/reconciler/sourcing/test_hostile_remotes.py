@@ -66,6 +66,41 @@ def test_an_answer_that_is_none(tenant: Tenant, step: Step, status: int, reason:
     assert spoiled(tenant, step, lambda asked: asked.reply(b"words", status, **elsewhere)).reason == reason
 
 
+@pytest.mark.parametrize("step", ["refs", "fetch"])
+@pytest.mark.parametrize("status", [500, 503])
+def test_nor_is_it_one_of_the_first_version(tenant: Tenant, step: Step, status: int) -> None:
+    tenant.server.old = True
+    assert spoiled(tenant, step, lambda asked: asked.reply(b"words", status)).reason == "Failing"
+
+
+def closed(asked: GitAsked) -> None:
+    asked.handler.close_connection = True
+    asked.handler.connection.close()
+
+
+@pytest.mark.parametrize("fail", [lambda asked: asked.reply(b"", 500), closed])
+def test_what_was_lost_is_asked_for_again_where_the_host_failed_meanwhile(tenant: Tenant, fail: Answer) -> None:
+    """A disk was lost, and the branch rewritten: the head comes, and the host fails when it is asked for what was
+    served. One that says no is asked once."""
+    first = tenant.repository.head
+    served = tenant.repository.commit({"app/web.yaml": "served"})
+    tenant.repository.commit({"app/web.yaml": "rewritten"}, parent=first)
+
+    def spoil(asked: GitAsked) -> bool:
+        lost = served.encode() in asked.body
+        if lost:
+            fail(asked)
+        return lost
+
+    tenant.server.spoil = spoil
+    found = tenant.visit(keep=frozenset({served}))
+    assert (found.head, found.refused) == (tenant.repository.head, frozenset())
+    assert not tenant.here.has(served)
+    tenant.server.spoil = lambda _: False
+    assert tenant.visit(keep=frozenset({served})).refused == frozenset()
+    assert tenant.here.has(served)
+
+
 def silent(asked: GitAsked) -> None:
     asked.ended.wait()
 
@@ -123,11 +158,6 @@ def chunks_of_a_byte(asked: GitAsked) -> None:
         packet += (b"fff0\2" + b"x" * 65515) if asked.step == "fetch" else b"0008abc\n" * 1000
         asked.handler.wfile.write(b"".join(b"1\r\n%c\r\n" % each for each in packet))
         packet = b""
-
-
-def closed(asked: GitAsked) -> None:
-    asked.handler.close_connection = True
-    asked.handler.connection.close()
 
 
 @pytest.mark.parametrize("step", STEPS)

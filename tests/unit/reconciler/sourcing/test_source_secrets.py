@@ -118,3 +118,14 @@ def test_credentials_are_not_sent_to_where_a_redirect_leads(tenant: Tenant) -> N
     with pytest.raises(Exception, match="redirects are not followed"):
         tenant.visit(tenant.server.source("a.git", credentials=SourceCredentials("u", PASSWORD)))
     assert [asked.repository for asked in tenant.server.asked] == ["a.git"]
+
+
+@pytest.mark.parametrize("credentials", [SourceCredentials("u", PASSWORD), SourceCredentials(token=TOKEN)])
+def test_credentials_that_a_redirect_says_again_are_not_told(tenant: Tenant, credentials: SourceCredentials) -> None:
+    word = credentials.header().rpartition(" ")[2].rstrip("=")
+    for said in (credentials.password, credentials.token, f"x{word}y", "%68unter2" + PASSWORD.removeprefix("hunter2")):
+        where = f"/{said}.git/info/refs?service=git-upload-pack"
+        tenant.server.spoil = lambda asked, where=where: asked.reply(b"", 301, Location=where) is None
+        with pytest.raises(Exception, match="redirects are not followed") as refused:
+            tenant.visit(tenant.server.source("a.git", credentials=credentials))
+        assert "hunter2" not in str(refused.value) and word not in str(refused.value)

@@ -14,10 +14,11 @@ from support.sourcevisits import Tenant
 from reconciler.repository import packing
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.sourcerefs import SourceCredentials
+from reconciler.sourcing.disk import size
 from reconciler.sourcing.faults import SourceFault
 from reconciler.sourcing.kept import KEPT, TRACKED
 from reconciler.sourcing.settings import DEFAULT, FollowSettings, SourceBounds
-from reconciler.sourcing.taking import Taking, size
+from reconciler.sourcing.taking import Taking
 from reconciler.sourcing.visit import within
 
 
@@ -229,19 +230,24 @@ def test_a_repository_that_lost_its_objects_is_filled_again(tenant: Tenant) -> N
     assert text(tenant, head) == "one"
 
 
-@pytest.mark.parametrize("credentials", [SourceCredentials("u", "right"), SourceCredentials("u", "wrong"), None])
-def test_credentials_are_asked_for_and_told_wrong_from_missing_by_nothing(
-    tenant: Tenant, credentials: SourceCredentials | None
+@pytest.mark.parametrize(
+    ("credentials", "hint"),
+    [
+        (SourceCredentials(), "name a Secret.* check the URL"),
+        (SourceCredentials("u", "wrong"), "does not take the credentials of the Secret"),
+        (SourceCredentials(token="wrong"), "does not take the credentials of the Secret"),
+    ],
+)
+def test_credentials_that_are_missing_are_told_from_those_that_are_wrong(
+    tenant: Tenant, credentials: SourceCredentials, hint: str
 ) -> None:
     tenant.server.password = "right"
-    source = tenant.server.source("a.git", **({"credentials": credentials} if credentials else {}))
-    if credentials is not None and credentials.password == "right":
-        assert tenant.visit(source).head == tenant.repository.head
-        return
-    with pytest.raises(SourceFault, match="answers with 401: name a Secret") as refused:
-        tenant.visit(source)
+    with pytest.raises(SourceFault, match=f"answers with 401: .*{hint}") as refused:
+        tenant.visit(tenant.server.source("a.git", credentials=credentials))
     assert refused.value.reason == "Unauthorized"
     assert tenant.store.names() == set()
+    right = tenant.server.source("a.git", credentials=SourceCredentials("u", "right"))
+    assert tenant.visit(right).head == tenant.repository.head
 
 
 def test_a_repository_that_is_not_there(tenant: Tenant) -> None:
