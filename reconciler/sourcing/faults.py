@@ -59,6 +59,8 @@ def of_status(status: int) -> SourceFault:
         return SourceFault("Unauthorized", said, "the credentials may not read the repository, or they are missing")
     if status in (404, 410):
         return SourceFault("NotFound", said, "check the URL, and that the credentials may read the repository")
+    if status == 413:
+        return SourceFault("TooLarge", f"{said}: it takes no request so large")
     if 300 <= status < 400:
         hint = "redirects are not followed: name the URL that it leads to (one that ends with .git, perhaps)"
         return SourceFault("NotARepository", said, hint)
