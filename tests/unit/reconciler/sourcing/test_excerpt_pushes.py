@@ -161,3 +161,10 @@ def test_who_may_not_write_any_more_sends_nothing(written: WrittenTenant) -> Non
     with pytest.raises(Over):
         push.make(written.store, SourceBounds())
     assert written.head() is None
+
+
+def test_an_address_inside_is_connected_to_for_trusted_ones_alone(written: WrittenTenant) -> None:
+    with pytest.raises(SourceFault) as raised:
+        written.push({"_summary.yaml": "one"}, trusted=False, remedy="an administrator may")
+    assert (raised.value.reason, raised.value.hint) == ("AddressRefused", "an administrator may")
+    assert written.server.asked == []
