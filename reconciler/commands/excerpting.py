@@ -44,8 +44,8 @@ Object = dict[str, Any]
 
 DIRECTORY = "excerpts"
 """Where, in the data directory, what was written is kept."""
-_SELDOM = 1.0
-"""Seconds at least between two looks at what there is to write."""
+_PART = 0.1
+"""Of the interval in which one is written once: the time at least between two looks at what there is to write."""
 _END = 5.0
 
 
@@ -73,6 +73,8 @@ class Excerpting:
         self._ring, self._sign, self._check = ring, sign, check
         self._writer: ExcerptWriter | None = None
         self._seen: tuple[FollowedSources, str | None] | None = None
+        self._told: dict[str, Condition] = {}
+        """By logical cluster."""
         self._again, self._news = 0.0, False
 
     def start(self) -> None:
@@ -95,7 +97,7 @@ class Excerpting:
         at = sources, self._status.ref(STATUS_REF)
         if not self._news and (now < self._again or self._is_seen(at)):
             return
-        self._again, self._news = now + _SELDOM, False
+        self._again, self._news = now + _PART * self._settings.source_interval, False
         self._seen = at if sources.listed else None
         asked = dict[str, str]()
         for name, each in sources.listed.items():
@@ -103,8 +105,15 @@ class Excerpting:
             if branch:
                 asked[name] = branch
         writer.write(self._wanted(sources, asked, at[1]))
+        told = dict[str, Condition]()
         for name, branch in asked.items():
-            self._tell(sources.listed[name], branch, writer.known(name), is_followed=name in sources.followed)
+            source, is_followed = sources.listed[name], name in sources.followed
+            said = self._condition(source, branch, writer.known(name), is_followed=is_followed)
+            if said is not None and said != self._told.get(source.cluster):
+                sourcecondition.tell(self._store, source.path, said)
+            if said := said or self._told.get(source.cluster):
+                told[source.cluster] = said
+        self._told = told
 
     def _is_seen(self, at: tuple[FollowedSources, str | None]) -> bool:
         """The sources are told anew, as another tuple, whenever something may have changed."""
@@ -144,21 +153,20 @@ class Excerpting:
                 wanted[name] = Excerpt(place, found.version, _Maker(found, self._status))
         return wanted
 
-    def _tell(self, source: ListedSource, branch: str, known: Excerpted, *, is_followed: bool) -> None:
+    def _condition(self, source: ListedSource, branch: str, known: Excerpted, *, is_followed: bool) -> Condition | None:
+        """What is to be told; None: what was told."""
         where = f"the branch {branch} of {source.ref.repository}"
         if not is_followed:
-            said = told_of_status(False, "NotFollowed", f"{where} is not written: SourceFollowed says why")
-        elif known.fault:
+            return told_of_status(False, "NotFollowed", f"{where} is not written: SourceFollowed says why")
+        if known.fault:
             hint = f" ({known.hint})" if known.hint else ""
-            said = told_of_status(False, known.reason, f"{where} is not written: {known.fault}{hint}")
-        elif known.written:
-            said = told_of_status(True, "Written", f"the status is written to {where}")
-        else:
-            workspace = self._workspace(source.path)
-            if workspace is None or _said(workspace) is not None:
-                return  # it is another one by now, and will be there soon
-            said = told_of_status(None, "Writing", f"nothing is written to {where} yet")
-        sourcecondition.tell(self._store, source.path, said)
+            return told_of_status(False, known.reason, f"{where} is not written: {known.fault}{hint}")
+        if known.written:
+            return told_of_status(True, "Written", f"the status is written to {where}")
+        workspace = self._workspace(source.path)
+        if workspace is None or _said(workspace) is not None:
+            return None  # it is another one by now, and will be there soon
+        return told_of_status(None, "Writing", f"nothing is written to {where} yet")
 
     def _heard(self) -> None:
         """Called by a thread of the writer's."""
