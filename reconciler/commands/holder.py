@@ -22,6 +22,7 @@ from apiserver.storage.protocol import Store
 from reconciler.commands.again import again
 from reconciler.commands.apart import Apart
 from reconciler.commands.beside import Beside
+from reconciler.commands.excerpting import Excerpting
 from reconciler.commands.installation import Installation
 from reconciler.commands.proposing import Proposing, proposals
 from reconciler.commands.pushes import Pushes, PushJudge
@@ -103,6 +104,8 @@ class Holder:
         self._loader.carry = self._secrets.move
         self._sourcing = Sourcing(settings, store, mirror, self._lookout.wake.set)
         self._loader.remotes = self._sourcing.remotes
+        ring = self._lookout.wake.set
+        self._excerpting = Excerpting(settings, store, mirror, ring, self._key.sign, self._check_ours)
         trial = Trial(self._loader, self._secrets.of, settings.keys_dir / "identities")
         self._proposals = proposals(settings, store, mirror, trial, self._check_ours)
         if settings.hosted:
@@ -213,6 +216,7 @@ class Holder:
         packing.start()
         proposing.start()
         self._sourcing.start()
+        self._excerpting.start()
         stop_hearing = self._store.subscribe(self._written)
         self._lookout.wake.set()  # writes that waited before
         self._loader.meanwhile = self._meanwhile
@@ -221,6 +225,7 @@ class Holder:
         finally:
             self._loader.meanwhile = None
             stop_hearing()
+            self._excerpting.close()
             self._sourcing.close()
             proposing.stop()
             if self._beside.lost.is_set():
@@ -293,6 +298,7 @@ class Holder:
             awaited.serve(self._store, self._look_again)
             pins.serve(self._store, self._look_again)
             self._sourcing.serve(self._look_again)
+            self._excerpting.serve(self._sourcing.followed())
             rendered = self._rendered_again.due()
             if rendered:
                 self._judge_again(rendered)

@@ -175,7 +175,8 @@ class Reconciling:
             "How often a repository is looked at that a workspace has its content from; one with faults at least "
             "every ten minutes.",
             document="The time from one look at a repository that a workspace has its content from to the next, more "
-            "or less. One that cannot be read is looked at less often, at least every ten minutes.",
+            "or less. One that cannot be read is looked at less often, at least every ten minutes. A status that is "
+            "written there is written once in that time at most.",
             unit="s",
             least=1,
             metavar="SECONDS",
@@ -327,7 +328,7 @@ class UpSettings:
 @dataclass(frozen=True)
 class ReconcileSettings(Reconciling, Common):
     """Of one of the reconciler's processes; it gets them as JSON. Paths are absolute. The data directory holds store/,
-    mirror/, sources/, targets/ and push.sock, that of keys identities/ and secrets/ as well."""
+    mirror/, sources/, excerpts/, targets/ and push.sock, that of keys identities/ and secrets/ as well."""
 
     source: str = field(kw_only=True, repr=False)
     """The repository: a path or a URL."""

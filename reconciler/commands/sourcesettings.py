@@ -13,6 +13,9 @@ from reconciler.commands.settings import Reconciling
 from reconciler.sourcing import settings as sourcing
 from reconciler.sourcing.settings import FollowSettings
 
+_WRITE, _SELDOM, _SLOTS = 60.0, 3600.0, 4
+"""Seconds that one status may take to be written, and at most between two tries; how many are written at a time."""
+
 
 class SourceTrust(NamedTuple):
     """Of one workspace's source: see FollowedSource, whose fields these are."""
@@ -25,6 +28,13 @@ def follow_settings(settings: Reconciling) -> FollowSettings:
     bounds = replace(sourcing.DEFAULT.bounds, disk=settings.source_mib * 1024 * 1024)
     together = settings.sources_mib * 1024 * 1024
     return replace(sourcing.DEFAULT, interval=settings.source_interval, bounds=bounds, together=together)
+
+
+def excerpt_settings(settings: Reconciling) -> FollowSettings:
+    """Of what is written there: as often as they are looked at, and where that is refused, every hour at last."""
+    interval, bounds = settings.source_interval, replace(sourcing.DEFAULT.bounds, visit=_WRITE)
+    longest = max(_SELDOM, interval)
+    return replace(sourcing.DEFAULT, interval=interval, least=interval, longest=longest, slots=_SLOTS, bounds=bounds)
 
 
 def trust(settings: Reconciling, path: str) -> SourceTrust:

@@ -19,6 +19,7 @@ from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
+from reconciler.commands.excerpting import FollowedSources
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.sourcesettings import follow_settings, trust
 from reconciler.controllers import sourcecondition
@@ -43,10 +44,11 @@ _WAITS = told(None, "Fetching", "nothing of its repository is here yet")
 
 @dataclass(slots=True)
 class _Known:
-    """What is followed, by name: replaced as a whole, since the loader's threads read it. `faults`: why some are
-    not."""
+    """What is there, by name: replaced as a whole, since the loader's threads read it. `followed`: what is; `faults`:
+    why some are not."""
 
     sources: Mapping[str, ListedSource] = field(default_factory=dict)
+    followed: FollowedSources = field(default=FollowedSources({}, {}))
     faults: Mapping[str, SourceRefused] = field(default_factory=dict)
 
 
@@ -111,6 +113,10 @@ class Sourcing:
             return longest
         return min(longest, max(0.0, self._again - time.monotonic()))
 
+    def followed(self) -> FollowedSources:
+        """Another tuple where it may be others than before."""
+        return self._known.followed
+
     # -- what is to be followed
 
     def _follow(self, follower: SourceFollowing) -> None:
@@ -122,7 +128,7 @@ class Sourcing:
                 wanted[name] = self._followed(each)
             except SourceRefused as bad:
                 faults[name] = bad
-        self._known = _Known(found, faults)
+        self._known = _Known(found, FollowedSources(found, wanted), faults)
         follower.follow(wanted, found.keys() - wanted.keys())
 
     def _has(self, source: ListedSource) -> bool:

@@ -16,6 +16,8 @@ Object = dict[str, Any]
 
 NAMESPACE = "default"
 """Of the Secret, where none is named."""
+STATUS_BRANCH = "treeplane/status"
+"""Of the tenant's repository, for the workspace's status, where none is named."""
 _PARTS = re.compile(r"[^\x00-\x1f\x7f]+")
 
 
@@ -52,6 +54,12 @@ class SourceRef(NamedTuple):
         return f"{self.repository} (branch {self.branch}{f', {self.path}/' if self.path else ''})"
 
 
+def written_branch(workspace: Object) -> str:
+    """The branch of the repository to which a Workspace has its status written; "" for none."""
+    said: Object = (workspace.get("spec") or {}).get("source") or {}
+    return (said.get("statusBranch") or STATUS_BRANCH) if said.get("status") is True else ""
+
+
 class SourceFieldFault(NamedTuple):
     """What is wrong with a field."""
 
@@ -81,6 +89,26 @@ def fault(workspace: Object) -> SourceFieldFault | None:
     if not _is_directory(path):
         hint = "name a directory of the repository, from its top, without .. in it"
         return SourceFieldFault("spec.source.path", f"is {path!r}, which is no path of a directory", hint)
+    return _fault_of_status(workspace, url, said["branch"])
+
+
+def _fault_of_status(workspace: Object, url: str, followed: str) -> SourceFieldFault | None:
+    said, written = workspace["spec"]["source"], written_branch(workspace)
+    if said.get("statusBranch") and not written:
+        hint = "say spec.source.status: true, or leave it out"
+        return SourceFieldFault("spec.source.statusBranch", "is said of a status that is not written", hint)
+    if not written:
+        return None
+    try:
+        address(url, written)
+    except SourceRefused as bad:
+        return SourceFieldFault("spec.source.statusBranch", f"is not written to: {bad.what}", bad.hint)
+    if written == followed:
+        text = f"is {followed}, to which the workspace's status is to be written"
+        return SourceFieldFault("spec.source.branch", text, "follow another branch, or name another statusBranch")
+    if f"{written}/".startswith(f"{followed}/") or f"{followed}/".startswith(f"{written}/"):
+        text = f"is {followed}, beside which git has no branch {written} for the workspace's status"
+        return SourceFieldFault("spec.source.branch", text, "follow another branch, or name another statusBranch")
     return None
 
 

@@ -75,7 +75,7 @@ def put_lasting(
     known = effects.known_of(declared.key) if stored is None else orjson.loads(stored.value)
     before = known.get("status") or {}
     if not facts.sourced:
-        before = runtimestatus.without(before, computed.SOURCE_FOLLOWED)
+        before = runtimestatus.without(before, computed.OF_SOURCES)
     status = overlaid(computed.status(as_decided(facts, before)), before)
     if stored is None and known:
         restore(declared.obj, known)

@@ -39,7 +39,7 @@ from reconciler.loading.likeness import like_others
 from reconciler.loading.moment import FindMoment, Moment
 from reconciler.loading.render import DeclaredObject
 from reconciler.plan import turned
-from reconciler.plan.computed import SOURCE_FOLLOWED
+from reconciler.plan.computed import OF_SOURCES
 from reconciler.plan.merge import merged, same_content
 from reconciler.plan.summary import Summary
 from reconciler.plan.unsupported import SUPPORTED
@@ -354,7 +354,7 @@ def _steady(status: Object, stored: Object) -> Object:
     computed, as in an object that is made anew."""
     if "conditions" not in status:
         return status
-    own = {SUPPORTED, SOURCE_FOLLOWED, *(c["type"] for c in status["conditions"])}
+    own = {SUPPORTED, *OF_SOURCES, *(c["type"] for c in status["conditions"])}
     others = (c for c in stored.get("conditions") or () if c["type"] not in own)
     return {**status, "conditions": [*status["conditions"], *others]}
 

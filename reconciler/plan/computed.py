@@ -34,6 +34,9 @@ FLEET_FOLLOWED = "FleetFollowed"
 SOURCE_FOLLOWED = "SourceFollowed"
 """One of a workspace whose content comes from another repository: whether that is followed (controllers/
 sourcecondition)."""
+SOURCE_STATUS_WRITTEN = "SourceStatusWritten"
+"""The same of whether its status is written there."""
+OF_SOURCES = frozenset({SOURCE_FOLLOWED, SOURCE_STATUS_WRITTEN})
 CONDITIONS = frozenset({"CommitApplied", "WorkspaceInitialized", "WorkspaceScheduled"})
 """The conditions that are computed of every workspace."""
 

@@ -19,7 +19,7 @@ What follows from such a decision (a phase, say) is computed on top of it, and s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from apiserver.model import conditions
@@ -62,8 +62,8 @@ def lasting(obj: Object) -> Object:
     goes without saying; what else is said of it is told anew by whoever meets it, with another text perhaps each time
     it is recorded."""
     found = part(obj.get("status") or {})
-    # Whether a source is followed is told anew by whoever follows it, and may change with each look.
-    told = [each for each in found.get("conditions", ()) if each["type"] != computed.SOURCE_FOLLOWED]
+    # Whether a source is followed, and written to, is told anew by whoever does it, and may change with each look.
+    told = [each for each in found.get("conditions", ()) if each["type"] not in computed.OF_SOURCES]
     found = {name: value for name, value in found.items() if name != "conditions"}
     found |= {"conditions": told} if told else {}
     fleet = conditions.get(found.get("conditions"), computed.FLEET_FOLLOWED)
@@ -76,12 +76,11 @@ def lasting(obj: Object) -> Object:
     return found
 
 
-def without(status: Object, kind: str) -> Object:
-    """A status that says nothing of the kind of condition."""
+def without(status: Object, kinds: Collection[str]) -> Object:
+    """A status that says nothing of these kinds of conditions."""
     told = status.get("conditions") or ()
-    if conditions.get(told, kind) is None:
-        return status
-    return {**status, "conditions": [each for each in told if each["type"] != kind]}
+    left = [each for each in told if each["type"] not in kinds]
+    return {**status, "conditions": left} if len(left) < len(told) else status
 
 
 def says_nothing(value: bytes) -> bool:

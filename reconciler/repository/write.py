@@ -1,8 +1,8 @@
 """Writing git: trees from a few changed files, commits, and refs by compare-and-swap.
 
-Called by the status branch, seed, and tests. Nothing here has a work tree or an index: only the trees on the way to a
-changed file are read and written. A handful of objects is written loose; more go into one pack, which costs a tenth of
-the disk and a few flushes.
+Called by the status branch, what is written to tenants' repositories, seed, and tests. Nothing here has a work tree or
+an index: only the trees on the way to a changed file are read and written. A handful of objects is written loose; more
+go into one pack, which costs a tenth of the disk and a few flushes.
 """
 
 from __future__ import annotations
@@ -112,6 +112,17 @@ def commit_tree(
     if ref is not None:
         move_ref(repo, ref, commit, expected)
     return commit
+
+
+def commit_bytes(tree: str, parents: Sequence[str], message: str, when: int, sign: library.Sign | None) -> bytes:
+    """A commit for another repository: what it names need not be here. `sign`: None leaves it unsigned."""
+    who = f"{AUTHOR} <{MAIL}> {when} +0000"
+    head = [f"tree {tree}", *(f"parent {each}" for each in parents), f"author {who}", f"committer {who}"]
+    payload = "\n".join([*head, "", message])
+    if sign is None:
+        return payload.encode()
+    signature = sign(payload.encode()).rstrip("\n").replace("\n", "\n ")
+    return "\n".join([*head, f"gpgsig {signature}", "", message]).encode()
 
 
 def move_ref(repo: Repository, ref: str, commit: str | None, expected: str | None) -> None:

@@ -19,6 +19,9 @@ from apiserver.auth.keys import KeysError
 from reconciler.signatures import sshsig
 
 NAME = "commits"
+EXCERPT = "Excerpt-Of"
+"""The trailer of a commit that this server makes for a tenant's repository (statusbranch/excerpt). What lies beneath
+that, its tenant chooses: so this server's signature of it vouches for nothing of the fleet's."""
 _TYPE = b"ssh-ed25519"
 _OTHERS = 0o077
 
@@ -43,6 +46,11 @@ class KnownCommitKey:
         if not isinstance(found, Ed25519PublicKey):
             raise KeysError(f"{path} is no Ed25519 key: name a server's keys/{NAME}.pub")
         return cls(found)
+
+    @staticmethod
+    def is_excerpt(payload: bytes) -> bool:
+        """Whether a commit's bytes, as they are signed, say that it is one for a tenant's repository."""
+        return f"\n{EXCERPT}: ".encode() in payload.partition(b"\n\n")[2]
 
     def made(self, payload: bytes, armor: str) -> bool:
         """Whether this key made that signature of a commit's bytes."""

@@ -65,6 +65,8 @@ class Verifier:
         payload, armor = part(raw)
         if armor.startswith(sshsig.BEGIN):
             if self._own is not None and self._own.made(payload, armor):
+                if self._own.is_excerpt(payload):
+                    raise NotVerified("it is a workspace's status, which this server signed for a tenant's repository")
                 return Signer("", self._own.key, ours=True)
             try:
                 signature = sshsig.parse(armor)

@@ -68,6 +68,8 @@ def of_status(status: int, named: bool, moved: str = "") -> SourceFault:
         return SourceFault("Unauthorized", said, "the credentials may not read the repository, or they are missing")
     if status in (404, 410):
         return SourceFault("NotFound", said, "check the URL, and that the credentials may read the repository")
+    if status == 413:
+        return SourceFault("TooLarge", f"{said}: it takes no request so large")
     if 300 <= status < 400:
         where = f"the repository is at {moved} by now, so name that" if moved else "name the URL that it leads to"
         return SourceFault("NotARepository", said, f"redirects are not followed; {where}")

@@ -24,13 +24,14 @@ REASONS = {
     "Failing": "the server has errors of its own",
     "NotARepository": "what answers is no git server, or one of a kind that is not followed",
     "NotFound": "there is no such repository, or not for these credentials",
+    "Refused": "the repository does not take what is written to it",
     "TooLarge": "more than one source, or all together, may have",
     "TooSlow": "it takes longer than one look may",
     "Unauthorized": "credentials are missing or wrong",
     "Unreachable": "nobody answers, or not to the end",
     "Unusable": "what came is damaged, or not what was said to come",
 }
-"""All values of `Found.reason`, with what they mean."""
+"""All reasons of faults, of `Found` and of `Excerpted` (excerpts.py), with what they mean."""
 
 
 @dataclass(frozen=True, slots=True)

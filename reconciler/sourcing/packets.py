@@ -1,7 +1,7 @@
 """git's packet lines: four digits of length, and so many bytes, the four included. Pure.
 
-Called by uploadpack.py. Whoever is on the other end may lie: nothing is read beyond a bound, and what is no packet line
-is a fault.
+Called by uploadpack.py and receivepack.py. Whoever is on the other end may lie: nothing is read beyond a bound, and
+what is no packet line is a fault.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ _LONGEST = 65520
 
 
 def line(text: str) -> bytes:
-    data = text.encode() + b"\n"
+    return packet(text.encode() + b"\n")
+
+
+def packet(data: bytes) -> bytes:
     return b"%04x" % (len(data) + 4) + data
 
 

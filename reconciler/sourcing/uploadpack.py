@@ -1,9 +1,9 @@
 """What git's servers are asked over HTTP: where a branch stands, and the pack of what is new.
 
-Called by visit.py. This is git's protocol in its version 2, and in the first one for servers that know no other, as
-far as it takes for one branch. It is spoken here rather than by git's program, which would look names up and connect
-by itself, want credentials in its environment or in files, and take some sixteen times the CPU for a look. What comes
-is not believed: see taking.py.
+Called by visit.py; receivepack.py reads lists of refs as it does. This is git's protocol in its version 2, and in the
+first one for servers that know no other, as far as it takes for one branch. It is spoken here rather than by git's
+program, which would look names up and connect by itself, want credentials in its environment or in files, and take some
+sixteen times the CPU for a look. What comes is not believed: see taking.py.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class UploadPack:
         if not self.second:
             answer = self._connection.ask(_REFS, until)
             packets = Packets(answer.read, _LONGEST_LIST)
-            first = _begun(packets)
+            first = first_said(packets)
             if first != b"version 2":
                 return self._listed(answer, packets, first)
             _require(set(packets.section()))
@@ -55,9 +55,9 @@ class UploadPack:
         answer = self._connection.ask(SourceRequest("/git-upload-pack", _RESULT, body), until)
         found = None
         for each in Packets(answer.read, _LONGEST_LIST).section():
-            name, said = _of_ref(each)
+            name, said = of_ref(each)
             if said == self._ref.encode():
-                found = _id(name)
+                found = id_of(name)
         answer.end()
         return found
 
@@ -126,9 +126,9 @@ class UploadPack:
         for each in (entry, *packets.section()):
             if each.startswith(b"shallow "):
                 raise _shallow()
-            name, said = _of_ref(each)
+            name, said = of_ref(each)
             if said == self._ref.encode():
-                found = _id(name)
+                found = id_of(name)
         answer.end()
         return found
 
@@ -138,7 +138,7 @@ def _too_large(bounds: SourceBounds) -> SourceFault:
     return SourceFault("TooLarge", what, "an administrator allows more with `treeplane up --source-mib`")
 
 
-def _begun(packets: Packets) -> bytes:
+def first_said(packets: Packets) -> bytes:
     """What a server says first about its refs; nothing, of the first version's that has none."""
     first = packets.next()
     if first is not None and first.startswith(b"# service="):
@@ -158,7 +158,7 @@ def _require(abilities: set[bytes]) -> None:
         raise _unfit({each.strip() for each in abilities})
 
 
-def _of_ref(packet: bytes) -> tuple[bytes, bytes]:
+def of_ref(packet: bytes) -> tuple[bytes, bytes]:
     """(id, ref) of one line."""
     parts = packet.rstrip(b"\n").split(b" ")
     if len(parts) < 2:
@@ -166,7 +166,7 @@ def _of_ref(packet: bytes) -> tuple[bytes, bytes]:
     return parts[0], parts[1]
 
 
-def _id(name: bytes) -> str:
+def id_of(name: bytes) -> str:
     if not _ID.fullmatch(name) or name == _NOWHERE:
         raise damaged("a branch without the id of a commit")
     return name.decode("ascii")

@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from support.gitserver import GitAsked, GitServer
 from support.plane import Clone, Plane, environment
 from support.sourcedplane import OPTIONS, condition, config, said, set_out
+
+from reconciler.repository.sourcerefs import SourceCredentials
 
 PASSWORD = "only-the-servers"
 
@@ -29,6 +32,7 @@ class Tenant:
         self.folder.mkdir(parents=True)
         self.server = GitServer(self.folder, folder / "keys", password=PASSWORD)
         self.url = self.server.url("shop.git")
+        self.secret = {"username": "u", "password": PASSWORD, "caFile": self.server.ca.decode()}
         self.git("init", "--quiet", "--bare", "--initial-branch=main", str(self.folder / "shop.git"), at=folder)
         self.git("clone", "--quiet", str(self.folder / "shop.git"), str(self.work), at=folder)
 
@@ -64,7 +68,7 @@ def away(asked: GitAsked) -> bool:
 def test_a_tenants_push_is_served_and_survives_all_that_happens_to_it(
     plane: Callable[..., Plane], tenant: Tenant, tmp_path: Path, eventually: Any
 ) -> None:
-    folder, data = set_out(tmp_path, tenant.url, username="u", password=PASSWORD, caFile=tenant.server.ca.decode())
+    folder, data = set_out(tmp_path, tenant.url, **tenant.secret)
     first = tenant.push("first")
     running = plane(folder, *OPTIONS, data=data)
     clone = running.clone(tmp_path / "clone")
@@ -117,7 +121,7 @@ def test_a_tenants_push_is_served_and_survives_all_that_happens_to_it(
 def test_a_server_that_is_killed_while_it_fetches_serves_what_it_served(
     plane: Callable[..., Plane], tenant: Tenant, tmp_path: Path, eventually: Any
 ) -> None:
-    folder, data = set_out(tmp_path, tenant.url, username="u", password=PASSWORD, caFile=tenant.server.ca.decode())
+    folder, data = set_out(tmp_path, tenant.url, **tenant.secret)
     tenant.push("first")
     running = plane(folder, *OPTIONS, "--workers", "1", data=data)
     eventually(lambda: said(running) == "first", 30, "the tenant's repository is served")
@@ -158,3 +162,62 @@ def is_recorded(plane: Plane, clone: Clone, was: str) -> bool:
     command = ["git", "-C", where, "grep", "-h", "content:", "treeplane/status"]
     found = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     return "content:" in found and was not in found and clone.git("rev-parse", "HEAD").strip() != ""
+
+
+class Reader:
+    """The tenant, who fetches the branch with his workspace's status as any other, by git, and knows the server's
+    key."""
+
+    def __init__(self, tenant: Tenant, folder: Path) -> None:
+        self.tenant, self.ca = tenant, folder / "ca.crt"
+        self.ca.write_bytes(tenant.server.ca)
+        self.branch = "refs/remotes/read/status"
+
+    def summary(self) -> dict[str, Any]:
+        """{} where there is no such branch yet."""
+        who = SourceCredentials("u", PASSWORD).header()
+        settings = ("-c", f"http.sslCAInfo={self.ca}", "-c", f"http.extraHeader=Authorization: {who}")
+        if not self.tenant.git(*settings, "ls-remote", self.tenant.url, "refs/heads/treeplane/status"):
+            return {}
+        self.tenant.git(*settings, "fetch", "--quiet", self.tenant.url, f"+treeplane/status:{self.branch}")
+        found: dict[str, Any] = yaml.safe_load(self.tenant.git("show", f"{self.branch}:_summary.yaml"))
+        return found
+
+    def commits(self) -> list[str]:
+        return self.tenant.git("rev-list", self.branch).split()
+
+    def check(self, key: str) -> None:
+        allowed = self.ca.with_name("allowed")
+        allowed.write_text(f"treeplane@localhost {key}\n")
+        self.tenant.git("-c", f"gpg.ssh.allowedSignersFile={allowed}", "verify-commit", self.branch)
+
+
+def test_the_tenant_fetches_his_workspaces_status_and_it_goes_on_after_a_loss(
+    plane: Callable[..., Plane], tenant: Tenant, tmp_path: Path, eventually: Any
+) -> None:
+    folder, data = set_out(tmp_path, tenant.url, status=True, **tenant.secret)
+    first = tenant.push("first")
+    running = plane(folder, *OPTIONS, data=data)
+    clone = running.clone(tmp_path / "clone")
+    reader = Reader(tenant, tmp_path)
+
+    eventually(lambda: reader.summary().get("served") == first, 60, "the tenant reads what is served")
+    assert reader.summary() == {"workspace": "root:a", "served": first}
+    assert tenant.git("rev-parse", "origin/main") == first, "and his own branch is his"
+    reader.check((data / "keys" / "commits.pub").read_text().strip())
+    eventually(lambda: condition(running, "SourceStatusWritten").get("status") == "True", 30, "it is told")
+
+    (tenant.work / "deploy" / "bad.yaml").write_text("broken: [\n")
+    tenant.push("second")
+    eventually(lambda: "deploy/bad.yaml:" in str(reader.summary().get("errors")), 60, "and what is wrong")
+    eventually(lambda: is_recorded(running, clone, "0" * 40), 60, "it is recorded")
+    running.stop()
+    before = reader.commits()
+    for cache in ("store", "mirror", "sources", "excerpts"):
+        shutil.rmtree(running.data / cache)
+    running.start()
+    tenant.git("rm", "--quiet", "deploy/bad.yaml")
+    third = tenant.push("third")
+    eventually(lambda: reader.summary() == {"workspace": "root:a", "served": third}, 90, "it goes on")
+    assert reader.commits()[-len(before) :] == before, "from where it was"
+    assert PASSWORD not in (running.data.parent / "treeplane.log").read_text()

@@ -1,7 +1,8 @@
 """A git server as tenants have one: bare repositories over HTTPS on loopback, which a test may have lie, fail, be
 silent or go on for ever at each step.
 
-It is git itself (`upload-pack`), so what it says is what servers say. `spoil` is asked before each answer.
+It is git itself (`upload-pack`, `receive-pack`), so what it says is what servers say. `spoil` is asked before each
+answer.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from apiserver.auth.pki import ensure_keys
 from reconciler.repository.sourcerefs import NO_CREDENTIALS, SourceCredentials, address
 from reconciler.sourcing.followed import FollowedSource
 
-Step = Literal["refs", "ls-refs", "fetch"]
+Step = Literal["refs", "ls-refs", "fetch", "refs to write", "push"]
 STEPS: tuple[Step, ...] = ("refs", "ls-refs", "fetch")
+WRITING: tuple[Step, ...] = ("refs to write", "push")
 
 
 @dataclass(slots=True)
@@ -38,15 +40,19 @@ class GitAsked:
     ended: threading.Event
 
     @property
+    def service(self) -> str:
+        return "receive-pack" if self.step in WRITING else "upload-pack"
+
+    @property
     def kind(self) -> str:
-        return "advertisement" if self.step == "refs" else "result"
+        return "advertisement" if self.step.startswith("refs") else "result"
 
     def real(self) -> bytes:
         return self.handler.git(self)
 
     def reply(self, data: bytes, status: int = 200, **heads: str) -> None:
         said = {name.replace("_", "-"): value for name, value in heads.items()}
-        usual = {"Content-Type": f"application/x-git-upload-pack-{self.kind}", "Content-Length": str(len(data))}
+        usual = {"Content-Type": f"application/x-git-{self.service}-{self.kind}", "Content-Length": str(len(data))}
         self.handler.send_response(status)
         for name, value in {**usual, **said}.items():
             self.handler.send_header(name, value)
@@ -72,13 +78,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
-        assert query == "service=git-upload-pack" and path.endswith("/info/refs")
-        self._serve("refs", path.removesuffix("/info/refs"), b"")
+        assert path.endswith("/info/refs")
+        steps: dict[str, Step] = {"service=git-upload-pack": "refs", "service=git-receive-pack": "refs to write"}
+        self._serve(steps[query], path.removesuffix("/info/refs"), b"")
 
     def do_POST(self) -> None:
+        if self.server.git.unread:
+            self.server.git.ended.wait()
+            return
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        path, _, service = self.path.rpartition("/")
         step: Step = "ls-refs" if b"command=ls-refs" in body else "fetch"
-        self._serve(step, self.path.removesuffix("/git-upload-pack"), body)
+        self._serve("push" if service == "git-receive-pack" else step, path, body)
 
     def _serve(self, step: Step, path: str, body: bytes) -> None:
         git = self.server.git
@@ -95,15 +106,18 @@ class _Handler(BaseHTTPRequestHandler):
         asked.reply(asked.real())
 
     def git(self, asked: GitAsked) -> bytes:
-        mode = ["--http-backend-info-refs"] if asked.step == "refs" else []
+        mode = ["--http-backend-info-refs"] if asked.kind == "advertisement" else []
+        mode += ["--strict"] if asked.service == "upload-pack" else []
         version = {} if self.server.git.old else {"GIT_PROTOCOL": asked.headers.get("Git-Protocol", "")}
         found = subprocess.run(
-            ["git", "upload-pack", "--strict", "--stateless-rpc", *mode, self.server.git.folder / asked.repository],
+            ["git", asked.service, "--stateless-rpc", *mode, self.server.git.folder / asked.repository],
             input=asked.body, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, **version},
             check=False,
         ).stdout  # fmt: skip
-        old = asked.step == "refs" and not version
-        return b"001e# service=git-upload-pack\n0000" + found if old else found
+        if asked.kind != "advertisement" or (version and asked.service == "upload-pack"):
+            return found
+        said = f"# service=git-{asked.service}\n".encode()
+        return b"%04x%b0000%b" % (len(said) + 4, said, found)
 
 
 class _Server(ThreadingHTTPServer):
@@ -125,12 +139,14 @@ class _Server(ThreadingHTTPServer):
 
 @dataclass
 class GitServer:
-    """Serves the repositories in `folder`. `old`: only the protocol's first version. `password`: of the user `u`."""
+    """Serves the repositories in `folder`. `old`: only the protocol's first version. `password`: of the user `u`.
+    `unread`: what is sent to it is not read."""
 
     folder: Path
     keys: Path
     old: bool = False
     password: str = ""
+    unread: bool = False
     spoil: Spoil = lambda _: False
     asked: list[GitAsked] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)

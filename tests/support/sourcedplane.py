@@ -17,19 +17,19 @@ def config(said: str, name: str = "said") -> str:
     return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: {said}}}\n"
 
 
-def sourcing(url: str) -> str:
+def sourcing(url: str, **more: Any) -> str:
     """root:a's workspace.yaml."""
-    said = {"repository": url, "branch": "main", "path": "deploy", "secretRef": {"name": "shop"}}
+    said = {"repository": url, "branch": "main", "path": "deploy", "secretRef": {"name": "shop"}, **more}
     return f"apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {{source: {json.dumps(said)}}}\n"
 
 
-def set_out(tmp_path: Path, url: str, **secret: str) -> tuple[Path, Path]:
+def set_out(tmp_path: Path, url: str, *, status: bool = False, **secret: str) -> tuple[Path, Path]:
     """(directory of manifests, data directory), with the Secret that root:a's source refers to."""
     folder, data = tmp_path / "fleet", tmp_path / "server" / "data"
     (folder / A).mkdir(parents=True)
     (folder / "treeplane.yaml").write_text(_FLEET)
     (folder / "workspaces/root/said.yaml").write_text(config("root"))
-    (folder / A / "workspace.yaml").write_text(sourcing(url))
+    (folder / A / "workspace.yaml").write_text(sourcing(url, **({"status": True} if status else {})))
     secrets = data / "keys" / "secrets" / "root"
     secrets.mkdir(parents=True)
     made = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "shop"}, "stringData": secret}

@@ -53,6 +53,16 @@ def test_what_this_server_signed_is_its_own_whatever_signers_say(
         Verifier(other).signer(repo, made, Signers())
 
 
+def test_what_this_server_signed_for_a_tenants_repository_is_nothing_of_the_fleets(
+    repo: Repository, own: CommitKey
+) -> None:
+    """What lies beneath such a commit its tenant chooses: brought to the fleet, it is nobody's."""
+    message = "Status of root:a\n\nExcerpt-Of: root:a\n"
+    with pytest.raises(NotVerified, match="signed for a tenant's repository"):
+        Verifier(own).signer(repo, commit(repo, own, message), Signers())
+    assert Verifier(own).signer(repo, commit(repo, own, "Say Excerpt-Of: root:a\n"), Signers()).ours
+
+
 def test_what_is_the_matter_with_a_signature_is_told_and_remembered(repo: Repository, own: CommitKey) -> None:
     unsigned = payload(repo)
     strange, damaged = commit(repo, own), write(repo, with_signature(unsigned, "-----BEGIN SSH SIGNATURE-----\nx"))

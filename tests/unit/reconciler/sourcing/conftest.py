@@ -9,6 +9,7 @@ import pytest
 from support.fleetrepo import FleetRepo
 from support.gitserver import GitServer
 from support.sourcevisits import Tenant
+from support.writtensources import WrittenTenant
 
 from reconciler.repository.sourcestore import SourceStore
 
@@ -21,3 +22,8 @@ def tenant(tmp_path: Path) -> Iterator[Tenant]:
     repository.commit({"app/web.yaml": "one"})
     yield Tenant(server, repository, SourceStore(tmp_path / "sources"))
     server.close()
+
+
+@pytest.fixture
+def written(tenant: Tenant, tmp_path: Path) -> WrittenTenant:
+    return WrittenTenant(tenant.server, tenant.repository, tmp_path / "excerpts")
