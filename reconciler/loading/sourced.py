@@ -108,10 +108,10 @@ class SourcedContent:
         at = self._head(case, ref, remotes)
         if remotes.patient and not problems and not at.is_here:
             return self._unasked(case, place, ref)
-        found = None
-        if not problems:
-            found = self._content(case, ref, at, problems)
-        if found is None:
+        found = self._content(case, ref, at, problems) if not problems else None
+        if found is not None and not self._is_rendered(case, found, problems) and remotes.patient:
+            return self._unasked(case, place, ref)
+        if found is None or problems:
             return self._held(case, place, ref, problems)
         return self._with(case, ref, at, found)
 
@@ -135,6 +135,9 @@ class SourcedContent:
         is nowhere any more, as that says, if it says so itself."""
         remotes, at = self._site.remotes, SourceHead(ref, None, served, served)
         found = self._sources.sourced(case.path, served, ref.path) if served else None
+        problems: list[tuple[str, str]] = []
+        if found is not None and not self._is_rendered(case, found, problems):
+            return self._held(case, place, ref, problems)
         if found is not None or remotes is None:
             return self._with(case, ref, at, found or self._sources.absent(case.tree, place))
         head = self._head(case, ref, remotes).head
@@ -143,8 +146,9 @@ class SourcedContent:
             text = f"{served.id:.10} of {ref}, which was served, is not here yet"
             hint = "it comes back once it is fetched: SourceFollowed says how far that is"
             return self._held(case, place, ref, [(text, hint)])
-        problems: list[tuple[str, str]] = []
         found = self._found(case, ref, at, problems)
+        if found is not None and not self._is_rendered(case, found, problems):
+            found = None
         return self._with(case, ref, at, found) if found is not None else self._held(case, place, ref, problems)
 
     def _misplaced(
@@ -221,6 +225,15 @@ class SourcedContent:
             problems.append((f"of {ref} {commit.id:.10} is at hand, and {fault}; {_STAYS}", hint))
             return None
         return found
+
+    def _is_rendered(self, case: Case, found: Content, problems: list[tuple[str, str]]) -> bool:
+        """Whether it is known what programs make of it, and of what is served; if not, nobody waits for that."""
+        remotes, served = self._site.remotes, self._as_served.of(case)
+        directories = [*self._sources.theirs_rendered(found)]
+        if remotes is None or remotes.is_rendered(case.path, [*directories, *self._sources.theirs_rendered(served)]):
+            return True
+        problems.append(("what programs make of it is not known yet", "it is served once they are done with it"))
+        return False
 
     def _with(self, case: Case, ref: SourceRef, at: SourceHead, found: Content) -> Case:
         follows, allows = ref.as_kept(), partial(at.said, ALLOW_DELETE)

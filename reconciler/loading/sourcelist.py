@@ -51,6 +51,12 @@ def _of(store: View, record: WorkspaceRecord) -> Iterator[ListedSource]:
             yield ListedSource(name, record.path, record.cluster, ref, keep, wanted)
 
 
+def is_sourced(store: View, path: str) -> bool:
+    """Whether a workspace was judged with a source, or is served from one."""
+    record = tree.workspace_at(store, path)
+    return record is not None and bool(record.source or record.follows)
+
+
 Judged = dict[str, tuple[SourceRef, str]]
 """With which source, at which head, workspaces were judged last, by path."""
 

@@ -14,6 +14,7 @@ from support.loadedfleet import A, LoadedFleet
 from reconciler.loading import sourcelist
 from reconciler.loading.loader import Loader
 from reconciler.loading.remotes import Remotes
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import move_ref
 
@@ -55,9 +56,16 @@ class SourcedFleet(LoadedFleet):
 
     by_id = False
 
-    def __init__(self, directory: Path, tenants: TenantRepos, repo: FleetRepo | None = None, keys: Path | None = None):
+    def __init__(
+        self,
+        directory: Path,
+        tenants: TenantRepos,
+        repo: FleetRepo | None = None,
+        keys: Path | None = None,
+        renders: Renders = NOWHERE,
+    ) -> None:
         self.tenants, self.heads, self.judged = tenants, dict[tuple[str, str], str](), sourcelist.Judged()
-        super().__init__(directory, repo, keys)
+        super().__init__(directory, repo, keys, renders)
 
     def new_loader(self, *more: Any) -> Loader:
         loader = super().new_loader(*more)

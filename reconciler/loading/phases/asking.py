@@ -83,9 +83,10 @@ def _takings(at: Judgement) -> Iterator[Trespass]:
 
 
 def _unasked(at: Judgement) -> Iterator[LayoutError]:
-    """What a program would have the workspace take of others: who pushed it was not asked about that."""
+    """What a program would have the workspace take of others: who pushed it was not asked about that. Who stands for
+    a source is, when that is judged (`_takings`), and so of what programs make there."""
     case, grounds = at.case, at.grounds
-    for manifest in at.gathered.new if grounds.site.owners else ():
+    for manifest in at.gathered.new if grounds.site.owners and not case.sourced.said else ():
         if not manifest.origin.generator or not manifest.origin.path:
             continue
         for relying in sorted(said_by((manifest,), case.path)):
