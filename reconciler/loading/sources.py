@@ -150,7 +150,7 @@ class Sources:
     def ever(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Iterator[ManifestSource]:
         """What a commit may have had served of a workspace, whether its pin was over or not."""
         yield self.of(tree, directory)
-        pin = self.pin(tree, directory)
+        pin = self.pin(tree, directory) if self.source(tree, directory) is None else None
         found = self.pinned(tree, directory, pin.commit) if pin is not None else None
         if found is not None:
             yield self.of(*found)

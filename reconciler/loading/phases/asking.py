@@ -47,7 +47,8 @@ def ask_owners(at: Judgement) -> None:
     if was_served(case.recorded):
         return  # what is known of it comes back with it
     base = grounds.served.of(case.record) if case.record is not None else None
-    found, pinned = case.trespasses, bool(case.pinned.said)
+    # A pin hides what its own directory has; of a workspace with a source that is nothing.
+    found, pinned = case.trespasses, bool(case.pinned.said) and not case.sourced.there
     if found and not (case.stays or pinned) and Gatherer(grounds.site.sources).is_same_here(case, base):
         found = Trespasses()
     if case.sourced.there:

@@ -131,3 +131,18 @@ def test_what_a_program_makes_there_is_asked_too(fleet: OwnedSources) -> None:
     fleet.follow()
     assert fleet.held() == {}
     assert fleet.find("root:a", "apibindings.apis.kcp.io", "widgets") is not None
+
+
+def test_a_pin_is_asked_about_too(fleet: OwnedSources) -> None:
+    """Of a commit that was passed over: nobody was asked about that."""
+    fleet.owned_by("tess")
+    takes = fleet.tenants.push({"deploy/binding.json": binding("root:b")})
+    fleet.push({"deploy/binding.json": None})
+    assert fleet.held() == {}
+    text = sourcing().replace("spec: {", f"spec: {{serve: {{commit: {takes}}}, ")
+    fleet.by("carol", {f"{A}/workspace.yaml": text})
+    [said] = fleet.held()["root:a"]
+    assert f"APIBinding widgets, for which tess stands: {UNBOUND}" in said
+    assert fleet.find("root:a", "apibindings.apis.kcp.io", "widgets") is None
+    fleet.by("carol", {f"{A}/workspace.yaml": sourcing()})
+    assert fleet.held() == {}
