@@ -23,7 +23,7 @@ class Sourcing:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.tenants = folder, TenantRepos(folder / "tenants")
-        self.fleet = SourcedFleet(folder / "fleet", self.tenants)
+        self.fleet = self.make(folder / "fleet")
         self.made = [self.fleet]
         self.were: dict[str, set[str]] = {url: set() for url in URLS}
         self.left: dict[str, str] = {}
@@ -33,9 +33,11 @@ class Sourcing:
         self.fleet.begin({f"{B}/binding.json": binding("root:a"), f"{B}/w.json": widget(size=1)})
         self.fleet.source()
 
+    def make(self, folder: Path, *more: Any) -> SourcedFleet:
+        return SourcedFleet(folder, self.tenants, *more)
+
     def another(self) -> SourcedFleet:
-        keys = self.fleet.keys
-        self.made.append(SourcedFleet(self.folder / f"n{len(self.made)}", self.tenants, self.fleet.repo, keys))
+        self.made.append(self.make(self.folder / f"n{len(self.made)}", self.fleet.repo, self.fleet.keys))
         return self.made[-1]
 
     def close(self) -> None:
