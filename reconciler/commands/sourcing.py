@@ -96,7 +96,7 @@ class Sourcing:
         self._follower.start()
 
     def close(self) -> None:
-        self._renderings.close()
+        self._renderings.drop()
         if self._follower is not None:
             self._follower.close(_END)
             self._follower = None

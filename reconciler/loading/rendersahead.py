@@ -82,7 +82,6 @@ class PreparedRenderings:
         self._long: set[str] = set()
         self._came: set[str] = set()
         self._workers = 0
-        self._closed = False
 
     # -- as what is rendered counts
 
@@ -112,10 +111,9 @@ class PreparedRenderings:
             found, self._came = self._came, set()
         return found
 
-    def close(self) -> None:
-        """Nothing more is begun. What is at work ends with who renders."""
+    def drop(self) -> None:
+        """Forgets what is still to be begun. What is at work ends with who renders."""
         with self._lock:
-            self._closed = True
             self._rounds.clear()
 
     # -- as a Renders
@@ -154,8 +152,6 @@ class PreparedRenderings:
 
     def _begin(self, path: str, missing: Collection[RenderRequest]) -> None:
         with self._lock:
-            if self._closed:
-                return
             self._rounds.setdefault(path, _Round()).want(missing)
             for _ in range(min(self._at_once - self._workers, len(self._rounds))):
                 self._workers += 1

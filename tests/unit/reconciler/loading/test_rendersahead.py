@@ -170,7 +170,7 @@ def test_those_that_took_long_have_half_of_the_places(renders: TimedRenders, dir
     renders.go_on.set()
     for _ in tenants[1:]:
         assert renders.begun.acquire(timeout=_LONG)
-    ahead.close()
+    ahead.drop()
 
 
 def test_who_fails_otherwise_is_late(
@@ -187,9 +187,10 @@ def test_who_fails_otherwise_is_late(
     assert "cannot be read" in ahead.rendered(directory("a").request).fault
 
 
-def test_nothing_is_begun_once_it_is_closed(ahead: PreparedRenderings, directory: Directory) -> None:
+def test_what_is_dropped_is_not_begun(ahead: PreparedRenderings, directory: Directory) -> None:
     assert not ahead.is_ready("root:a", [directory("a")])
-    ahead.close()
+    ahead.drop()
     assert not ahead.work()
-    assert not ahead.is_ready("root:b", [directory("b")])
-    assert not ahead.work()
+    assert not ahead.is_ready("root:a", [directory("a")])
+    assert ahead.work()
+    assert ahead.came() == {"root:a"}

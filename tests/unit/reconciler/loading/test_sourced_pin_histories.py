@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from support.loadedfleet import A, B
+from support.loadedfleet import A, B, configmap
 from support.recoveries import assert_same
 from support.sourcedfleet import HEAD, OTHER, SHOP, SourcedFleet
 from support.sourcedhistory import Sourcing, agreed
@@ -23,7 +24,7 @@ from reconciler.loading import pins
 BEGIN = 1_900_000_000
 WORDS = (
     *("push", "push", "more", "many", "few", "break", "empty", "mend", "back", "forth", "rewrite", "let", "permit"),
-    *("pin", "pin", "pin", "pin", "wrong", "resume", "resume", "home", "tick", "tick", "tock"),
+    *("pin", "pin", "pin", "pin", "pin", "wrong", "wrong", "resume", "resume", "home", "tick", "tick", "tock"),
     *("away", "here", "follow", "fleet", "publish", "restart", "die", "lose", "allow"),
 )
 HISTORIES = st.lists(st.tuples(st.sampled_from(WORDS), st.integers(0, 47), st.booleans()), min_size=1, max_size=12)
@@ -31,9 +32,15 @@ History = list[tuple[str, int, bool]]
 
 
 class Pinning(Sourcing):
-    """A fleet with its tenants, of which some is pinned, and a clock. `were`: ids that its branches were at."""
+    """A fleet with its tenants, of which some is pinned, and a clock."""
 
     now = float(BEGIN)
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        for number in range(3):
+            self.push(SHOP, {"deploy/app.yaml": configmap(v=f"begin {number}")})
+        self.follow(self.fleet)
 
     def happen(self, word: str, number: int, *, load: bool) -> None:
         if word in ("tick", "tock"):
@@ -46,12 +53,12 @@ class Pinning(Sourcing):
     def in_the_fleet(self, word: str, number: int) -> dict[str, str | None]:
         if word not in ("pin", "wrong", "resume"):
             return super().in_the_fleet(word, number)
-        at, url = (A, B)[number % 2], (SHOP, OTHER)[number // 2 % 2]
+        at, url = (B if number % 8 == 3 else A), (OTHER if number % 8 == 7 else SHOP)
         source = {"repository": url, "branch": "main", "path": "deploy"}
         spec: dict[str, Any] = {"source": source}
         if word != "resume":
             known = self.tenants.at(url).commits
-            serve = {"commit": "1" * 40 if word == "wrong" else known[-1 - number // 4 % len(known)]}
+            serve = {"commit": "1" * 40 if word == "wrong" else known[-1 - number // 2 % len(known)]}
             spec["serve"] = serve | ({"until": clock.rfc3339(int(self.now) + number)} if number % 3 else {})
         away = {f"{at}/{name}": None for name in ("app.yaml", "extra.yaml", "binding.json", "w.json")}
         return {**away, f"{at}/workspace.yaml": f"{HEAD}spec: {json.dumps(spec)}\n"}
@@ -93,8 +100,10 @@ def begin(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 )
 @given(history=HISTORIES)
 @example(history=[("push", 0, True), ("pin", 4, True), ("publish", 0, False), ("push", 0, True), ("tick", 40, True)])
-@example(history=[("push", 0, True), ("pin", 12, True), ("rewrite", 0, True), ("publish", 0, False), ("lose", 0, True)])
-@example(history=[("many", 0, True), ("pin", 40, True), ("few", 0, True), ("tick", 47, True), ("lose", 0, True)])
+@example(history=[("push", 0, True), ("pin", 6, True), ("rewrite", 0, True), ("publish", 0, False), ("lose", 0, True)])
+@example(history=[("many", 0, True), ("pin", 4, True), ("few", 0, True), ("tick", 47, True), ("lose", 0, True)])
+@example(history=[("pin", 2, True), ("many", 0, True), ("tick", 47, True), ("lose", 0, True), ("allow", 0, True)])
+@example(history=[("pin", 2, True), ("wrong", 1, True), ("lose", 0, True), ("resume", 0, True)])
 def test_a_recovery_comes_to_the_same(begin: Any, history: History) -> None:
     happening = begin()
     for word, number, load in history:
