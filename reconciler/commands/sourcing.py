@@ -203,8 +203,11 @@ class Sourcing:
         return heads
 
     def _is_rendered(self, source: ListedSource, head: str) -> bool:
-        some = self._rendered(source.path, source.ref, CommitRef(source.name, head))
-        return self._renderings.is_ready(source.path, some)
+        """Of what is served already nothing is looked at: after a start that is so of most."""
+        at, record = CommitRef(source.name, head), tree.workspace_at(self._store, source.path)
+        if record is not None and record.source == {**source.ref.as_kept(), "commit": str(at)}:
+            return True
+        return self._renderings.is_ready(source.path, self._rendered(source.path, source.ref, at))
 
     def render_again(self, paths: Collection[str]) -> None:
         """What workspaces have there, at what counts and at what is served of it."""

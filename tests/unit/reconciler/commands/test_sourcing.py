@@ -17,7 +17,8 @@ from support.sourcedfleet import HEAD, sourcing
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.sourcing import Sourcing
 from reconciler.loading import feeds
-from reconciler.rendering.rendering import NOWHERE
+from reconciler.loading.sources import Sources
+from reconciler.rendering.rendering import NOWHERE, Renders
 
 SECRET = "keys"
 _LONG = 20.0
@@ -39,10 +40,14 @@ class Followed:
             self.fleet.directory, self.fleet.keys, source=str(self.fleet.repo.path), url="https://fleet.example.org",
             local_url="u", trusted_sources=trusted, source_interval=0.2, hosted=True,
         )  # fmt: skip
-        self.sourcing = Sourcing(settings, self.fleet.store, self.fleet.mirror, self.rung.set, renders or NOWHERE)
+        self.settings = settings
+        self.sourcing = self.follower(renders or NOWHERE)
         self.sourcing.lend(self.fleet.loader)
         self.fleet.begin()
         self.sourcing.start()
+
+    def follower(self, renders: Renders) -> Sourcing:
+        return Sourcing(self.settings, self.fleet.store, self.fleet.mirror, self.rung.set, renders)
 
     def close(self) -> None:
         self.sourcing.close()
@@ -274,3 +279,20 @@ def test_what_failed_for_now_is_tried_again(rendering: tuple[Followed, FakeRende
     followed.sourcing.render_again({"root:a"})
     followed.until(lambda: fleet.data("root:a", "x") == {"v": "2"})
     assert (fleet.held(), feeds.late(fleet.store)) == ({}, set())
+
+
+def test_of_what_is_served_a_start_reads_nothing(
+    rendering: tuple[Followed, FakeRenders], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed, _ = rendering
+    followed.sourcing.close()
+
+    def reads(*_: Any) -> None:
+        pytest.fail("a tree was opened")
+
+    monkeypatch.setattr(Sources, "sourced", reads)
+    followed.sourcing = followed.follower(FakeRenders())
+    followed.sourcing.start()
+    head = followed.shop.head
+    name = followed.fleet.record("root:a").source["commit"].partition(".")[0]
+    followed.until(lambda: followed.sourcing.remotes.head(name, "main") == head)
