@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.layout.grouping import Grouping
-from reconciler.layout.tree import Level, WorkspaceDir, WorkspaceTree, joined
+from reconciler.layout.tree import Level, WorkspaceDir, WorkspaceTree, joined, workspace_dir
 from reconciler.layout.weight import weigh
 from reconciler.repository.objects import Repository
 
@@ -20,6 +20,8 @@ _TOLD = 3
 
 class ContentTree(WorkspaceTree):
     """Made of a commit's whole tree, so that paths are those of the repository."""
+
+    is_fleets = False
 
     def __init__(self, repo: Repository, tree_id: str, grouping: Grouping | None = None) -> None:
         super().__init__(repo, tree_id, grouping=grouping)
@@ -39,9 +41,7 @@ class ContentTree(WorkspaceTree):
         if weigh(self.repo, [place.tree], MOST) > MOST:
             return f"{where} holds more than {MOST:,} files and directories"
         try:
-            nested, rendered = list(self.nested(place)), list(self.programs(place))
-            if rendered:
-                return f"{where} holds {rendered[0]}, and nothing is rendered that comes from another repository"
+            nested = list(self.nested(place))
             if nested:
                 more = f" and {len(nested) - _TOLD} more" if len(nested) > _TOLD else ""
                 return f"{where} holds {', '.join(nested[:_TOLD])}{more}, and no workspace can be below a source's path"
@@ -53,19 +53,17 @@ class ContentTree(WorkspaceTree):
 
     def nested(self, place: WorkspaceDir) -> Iterator[str]:
         """The workspace.yamls in and below a directory."""
-        for directory, level in self._levels(place):
-            yield from (joined(directory, each.name) for each in level.markers)
-
-    def programs(self, place: WorkspaceDir) -> Iterator[str]:
-        """What has a program make manifests of a directory."""
-        for directory, level in self._levels(place):
-            if level.is_rendered:
-                yield joined(directory, level.files[0].name)
-
-    def _levels(self, place: WorkspaceDir) -> Iterator[tuple[str, Level]]:
         pending = [(place.tree, place.directory, self.above(place.directory))]
         while pending:
             tree, directory, stack = pending.pop()
             level = self.look(tree, directory, stack)
-            yield directory, level
+            yield from (joined(directory, each.name) for each in level.markers)
             pending += [(d.id, joined(directory, d.name), level.stack) for d in reversed(level.directories)]
+
+    def at(self, directory: str) -> WorkspaceDir | None:
+        """What has a workspace.yaml is not the content's."""
+        tree = self.repo.tree_at(self.tree_id, directory)
+        level = self._markers(tree, directory, self.above(directory)) if tree is not None else None
+        if tree is None or level is None or not level.markers:
+            return None
+        return workspace_dir(self.boundary(level, directory, "") or "", directory, tree, level, whole=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from reconciler.layout import ignore
-from reconciler.layout.tree import RENDERED_BY, WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import RENDERED_BY, WorkspaceDir, WorkspaceTree, joined
 
 
 class _Place(NamedTuple):
@@ -35,7 +35,7 @@ class Surroundings:
         for name in file.removeprefix(f"{self._top}/").split("/")[:-1]:
             if found.marker or not found.tree:
                 break
-            directory = f"{directory}/{name}"
+            directory = joined(directory, name)
             below = self._known.get(directory)
             if below is None:
                 step = self._tree.repo.pick(found.tree, (name,)).get(name)
@@ -49,7 +49,7 @@ class Surroundings:
         named = self._tree.repo.pick(tree, RENDERED_BY) if tree else {}
         for name in RENDERED_BY:
             entry = named.get(name)
-            path = f"{directory}/{name}"
+            path = joined(directory, name)
             is_file = entry is not None and entry.kind in ("blob", "link")
             if is_file and not ignore.ignored(self._tree.stack(directory), path):
                 return _Place(tree, path)

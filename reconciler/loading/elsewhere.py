@@ -1,5 +1,5 @@
 """Where the own content of a workspace that is judged is read: in its directory, as an earlier commit has it (pins), or
-in another repository (sourced). Its workspace.yaml says so.
+in another repository (sourced), which may be pinned as well. Its workspace.yaml says so.
 
 Called by cases.
 """
@@ -22,7 +22,7 @@ class Elsewhere:
     def __init__(self, site: Site, world: World, served: ServedTrees) -> None:
         self._sources, self._as_served = site.sources, AsServed(site.sources, served)
         self._pins = Pins(site, world, self._as_served)
-        self._sourced = SourcedContent(site, self._as_served)
+        self._sourced = SourcedContent(site, self._as_served, self._pins.is_over)
 
     def applied(self, case: Case) -> Case:
         """The case with where its content is read, and what is wrong with that."""

@@ -14,17 +14,17 @@ from apiserver.model.commits import CommitRef
 from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import View
-from reconciler.layout.sourceref import SourceRef
+from reconciler.layout.sourceref import PINNED, SourceRef
 from reconciler.repository.sourcerefs import source_name
 
-_OF_SOURCE = "spec.source: "
-"""What is said of a source itself, among errors."""
+_OF_SOURCE = ("spec.source: ", "spec.serve.commit: ")
+"""What is said of a source itself, or of what it is pinned to, among errors."""
 
 
 class ListedSource(NamedTuple):
-    """`name`: of the source. `path`, `cluster`: of its workspace. `keep`: commits of it that are served, or are to be
-    once they are here. `is_wanted`: it is the one by which the workspace was judged; else it is kept for what is
-    served."""
+    """`name`: of the source. `path`, `cluster`: of its workspace. `keep`: commits of it that are served, or that it is
+    pinned to, or that are to be served once they are here. `is_wanted`: it is the one by which the workspace was
+    judged; else it is kept for what is served."""
 
     name: str
     path: str
@@ -48,7 +48,14 @@ def _of(store: View, record: WorkspaceRecord) -> Iterator[ListedSource]:
         if ref is not None:
             name = source_name(record.cluster, ref.repository)
             keep = frozenset({served.id} if served and served.repository == name else ())
+            keep |= {said[PINNED]} if PINNED in said else set()
             yield ListedSource(name, record.path, record.cluster, ref, keep, wanted)
+
+
+def is_sourced(store: View, path: str) -> bool:
+    """Whether a workspace was judged with a source, or is served from one."""
+    record = tree.workspace_at(store, path)
+    return record is not None and bool(record.source or record.follows)
 
 
 Judged = dict[str, tuple[SourceRef, str]]
@@ -62,14 +69,16 @@ def told_of(store: View, judged: Judged) -> None:
         record = tree.workspace_at(store, path)
         if record is None or not record.errors:
             continue
-        if tree.summary(store, path).get("trespasses") or any(_OF_SOURCE in error for error in record.errors):
+        of_source = any(text in error for error in record.errors for text in _OF_SOURCE)
+        if of_source or tree.summary(store, path).get("trespasses"):
             del judged[path]
 
 
 def due(
     store: View, sources: Iterable[ListedSource], heads: dict[str, str], judged: Judged, *, lost: bool = False
 ) -> set[str]:
-    """The workspaces for which a source has another head than that they were judged with, by `heads`. `judged`: what is
+    """The workspaces for which a source has another head than that they were judged with, by `heads`; one that is
+    pinned, and not held, follows none. `judged`: what is
     known of that, nothing after a start; completed by those that serve the head, and are not held. `lost`: only those
     of which nothing is served."""
     out = set[str]()
@@ -80,7 +89,8 @@ def due(
         if lost and record.served:
             continue
         serves = commits.parse(record.source.get("commit", ""))
-        if record.served and not record.errors and serves == CommitRef(source.name, head):
+        follows = serves != CommitRef(source.name, head) and not record.pin
+        if record.served and not record.errors and not follows:
             judged[source.path] = source.ref, head
         else:
             out.add(source.path)

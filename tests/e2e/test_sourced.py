@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import yaml
 from support.gitserver import GitAsked, GitServer
-from support.plane import Clone, Plane, environment
-from support.sourcedplane import OPTIONS, condition, config, said, set_out
+from support.plane import COMMAND, Clone, Plane, environment
+from support.sourcedplane import OPTIONS, A, condition, config, said, set_out
 
 from reconciler.repository.sourcerefs import SourceCredentials
 
@@ -221,3 +221,56 @@ def test_the_tenant_fetches_his_workspaces_status_and_it_goes_on_after_a_loss(
     eventually(lambda: reader.summary() == {"workspace": "root:a", "served": third}, 90, "it goes on")
     assert reader.commits()[-len(before) :] == before, "from where it was"
     assert PASSWORD not in (running.data.parent / "treeplane.log").read_text()
+
+
+def test_what_a_tenant_renders_is_served_and_suspended(
+    plane: Callable[..., Plane], tenant: Tenant, tmp_path: Path, eventually: Any, kubectl_program: Path
+) -> None:
+    """An overlay within the source's path, a push that cannot be rendered, and a pin to what is served meanwhile."""
+    folder, data = set_out(tmp_path, tenant.url, **tenant.secret)
+    overlay, base = tenant.work / "deploy" / "web", tenant.work / "deploy" / "base"
+    for made in (overlay, base):
+        made.mkdir(parents=True)
+    (tenant.work / "deploy" / ".treeplaneignore").write_text("/base\n")
+    (base / "kustomization.yaml").write_text("resources: [web.yaml]\n")
+    (base / "web.yaml").write_text(config("first", "web"))
+    (overlay / "kustomization.yaml").write_text("namePrefix: prod-\nresources: [../base]\n")
+    first = tenant.push("x")
+    options = (*OPTIONS, "--rendering-kubectl", str(kubectl_program))
+    running = plane(folder, *options, data=data)
+    clone = running.clone(tmp_path / "clone")
+
+    def web() -> str:
+        words = ("get", "configmap", "prod-web", "-o", "jsonpath={.data.a}")
+        return running.kubectl(*words, workspace="root:a", check=False)
+
+    eventually(lambda: web() == "first", 60, "what comes of the overlay is served")
+    (overlay / "kustomization.yaml").write_text("resources: [../../outside]\n")
+    bad = tenant.push("y")
+    eventually(lambda: condition(running, "CommitApplied")["status"] == "False", 60, "what cannot be is held")
+    message = condition(running, "CommitApplied")["message"]
+    assert "deploy/web/kustomization.yaml: cannot be rendered" in message
+    assert bad[:10] in message
+    assert web() == "first"
+
+    eventually(lambda: is_recorded(running, clone, bad), 60, "what is served is recorded")
+    clone.git("fetch", "--quiet")
+    done = treeplane(clone, "suspend", A, "--reason", "the overlay is broken")
+    assert first[:10] in done
+    clone.push("origin", "HEAD:main")
+    eventually(lambda: condition(running, "CommitApplied")["reason"] == "Pinned", 60, "it is pinned to what is served")
+    (overlay / "kustomization.yaml").write_text("namePrefix: prod-\nresources: [../base]\n")
+    (base / "web.yaml").write_text(config("second", "web"))
+    tenant.push("z")
+    treeplane(clone, "resume", A)
+    assert web() == "first"
+    clone.push("origin", "HEAD:main")
+    eventually(lambda: web() == "second", 60, "and follows its branch again")
+
+
+def treeplane(clone: Clone, *words: str) -> str:
+    done = subprocess.run(
+        [str(COMMAND), *words], cwd=clone.folder, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
