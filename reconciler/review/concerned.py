@@ -1,8 +1,8 @@
 """Which workspaces a change concerns: those whose files differ, and whoever takes something of them.
 
-Called by foresight, which judges these and nobody else. Who takes something is found by searching all files for what he
-has to name it by, a workspace's path or the name of a type: a text that is found stands for its workspace, which is
-judged then. Where that does not tell (types name others by default), everybody is judged.
+Called by foresight, which judges these and nobody else, and by viewing/filling. Who takes something is found by
+searching all files for what he has to name it by, a workspace's path or the name of a type: a text that is found stands
+for its workspace, which is judged then. Where that does not tell (types name others by default), everybody is judged.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from apiserver.model.storagenames import EXPORTS, SYNC_TARGETS
+from apiserver.storage.protocol import Store
+from reconciler.controllers.locations import LOCATIONS
 from reconciler.layout.compare import touched
 from reconciler.layout.errors import BadFile
 from reconciler.layout.tree import ROOT, WORKSPACE_FILES, WorkspaceDir, WorkspaceTree
@@ -32,6 +35,9 @@ _TAKING = (b"APIBinding", b"Placement", _TYPE)
 """Kinds that name a workspace to take something of it."""
 _PINNING = ("serve", "serve:")
 """How a workspace.yaml says that it is pinned, among others who say so."""
+PLACING = (SYNC_TARGETS, LOCATIONS)
+OFFERING = (EXPORTS, *PLACING)
+"""What others have something of."""
 _SHIPPED = frozenset(str(each["metadata"]["name"]) for each in workspace_types())
 """Types that nobody has to name."""
 
@@ -46,6 +52,11 @@ class Offering(NamedTuple):
     touched: Collection[str] = ()
     placing: Collection[str] = ()
     allowed: Collection[str] = ()
+
+
+def offers(store: Store, cluster: str) -> bool:
+    """Whether others may have something of a workspace."""
+    return any(store.count(each, cluster) for each in OFFERING)
 
 
 class WhomItConcerns:

@@ -9,14 +9,16 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from support.happenings import EVENTS, PUSHES, Happening, History
-from support.loadedfleet import A, LoadedFleet, configmap
+from support.happenings import BEGIN, EVENTS, PUSHES, Happening, History
+from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.recoveries import SLICES
+from support.widgets import binding
 
 from apiserver.model.errors import StatusError
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
 from apiserver.stores import open_at
+from reconciler.layout.tree import ROOT
 from reconciler.repository.objects import Repository
 from reconciler.viewing.filling import STORE, CommitFilling
 from reconciler.viewing.recordings import Recordings
@@ -91,6 +93,31 @@ def test_what_was_never_served_is_as_it_would_be(fleet: LoadedFleet, tmp_path: P
     store = filled(fleet, tmp_path / "broken", broken, "root:a")
     record = tree.workspace_at(store, "root:a")
     assert record is not None and record.served and "app.yaml" in record.errors[0]
+    store.close()
+
+
+def test_what_others_have_is_held_though_nobody_recorded_it(fleet: LoadedFleet, tmp_path: Path) -> None:
+    """Read of its provider, and of a consumer that has nothing of it itself."""
+    consumers = {f"{ROOT}/d/workspace.yaml": "", f"{ROOT}/d/binding.json": binding("root:a")}
+    fleet.begin({**BEGIN, **consumers})
+    fleet.publish()
+    fleet.commit({f"{A}/export.json": None, f"{A}/app.yaml": configmap(value="later")})
+
+    for path in ("root:a", "root:b", "root:d"):
+        store = filled(fleet, tmp_path / path.rpartition(":")[2], fleet.repo.head, path)
+        assert said(store, path) == said(fleet.store, path), path
+        store.close()
+    assert fleet.record("root:a").errors
+
+
+def test_what_nobody_has_goes_though_nobody_recorded_it(fleet: LoadedFleet, tmp_path: Path) -> None:
+    fleet.begin({**BEGIN, f"{B}/w.json": None})
+    fleet.publish()
+    fleet.commit({f"{A}/export.json": None})
+
+    store = filled(fleet, tmp_path / "gone", fleet.repo.head, "root:a")
+    assert said(store, "root:a") == said(fleet.store, "root:a")
+    assert not fleet.record("root:a").errors
     store.close()
 
 
