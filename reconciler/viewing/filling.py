@@ -67,7 +67,8 @@ class CommitFilling:
 
     def into(self, directory: Path) -> None:
         """Leaves the store in `directory/STORE`. Raises StatusError, RepositoryError and Everybody."""
-        if self._recorded is not None and self._path in self._recorded.kept_then:
+        kept = self._recorded.kept_then if self._recorded is not None else ()
+        if any(paths.is_within(self._path, top) for top in kept):
             text = f'the removal of workspace "{self._path}" was held at this commit: ask for the one before it'
             raise StatusError(404, "NotFound", text)
         part = Part("", {self._path, *shipped_workspaces()}, self._path if self._children else "")

@@ -156,6 +156,7 @@ HISTORIES = st.lists(
 
 @settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
 @example([("remove", 0, False)])  # what root:b takes of root:a is served still, though its directory is gone
+@example([("record in a load", 0, False), ("record and die", 2, False)])  # what is below one that stays
 @given(HISTORIES)
 def test_every_recorded_commit_is_read_as_it_was_served(
     tmp_path_factory: pytest.TempPathFactory, history: History
