@@ -34,7 +34,7 @@ def followed(history: FleetHistory, moves: MoveHistory, directory: str) -> Itera
     for commit, before in history.steps():
         now = watch.look(commit.tree) if now is None else now
         was = watch.look(before.tree) if before is not None else None
-        fed = before is not None and _is_fed(history, directory, commit, before)
+        fed = before is not None and is_fed(history, directory, commit, before)
         if was == now and not fed:
             continue
         # What the directories above say, as in a .treeplaneignore, is of all that is below.
@@ -57,7 +57,7 @@ def followed(history: FleetHistory, moves: MoveHistory, directory: str) -> Itera
             now = watch.look(before.tree)
 
 
-def _is_fed(history: FleetHistory, directory: str, commit: CommitInfo, before: CommitInfo) -> bool:
+def is_fed(history: FleetHistory, directory: str, commit: CommitInfo, before: CommitInfo) -> bool:
     """Whether something differs in what is shared of which a workspace is rendered."""
     new, old = history.tree(commit.tree), history.tree(before.tree)
     if not shares_differ(new, old):

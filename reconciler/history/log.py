@@ -1,7 +1,8 @@
 """The commits of a history that changed a workspace, or any, with what each did to objects.
 
-Called by `treeplane log`. Which workspaces a commit touches follows from its trees (layout/compare), what it did there
-from the files that differ (objects), and who is behind it people find out, for those commits alone that are told.
+Called by `treeplane log`. Which workspaces a commit touches follows from its trees (layout/compare, review/sharers),
+what it did there from the files that differ (objects), and who is behind it people find out, for those commits alone
+that are told.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 from apiserver.model import paths
 from reconciler.history.fleet import FleetHistory
-from reconciler.history.follow import TouchedWorkspace, followed
+from reconciler.history.follow import TouchedWorkspace, followed, is_fed
 from reconciler.history.kinds import AskedObjects, DeclaredId, workspace_id
 from reconciler.history.moved import MovedWorkspace, MoveHistory, differing
 from reconciler.history.objects import compared
@@ -23,6 +24,7 @@ from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.changeset import ChangeKind
 from reconciler.repository.objects import CommitInfo
 from reconciler.repository.writtenby import WrittenBy
+from reconciler.review.sharers import sharers
 
 MOST_WORKSPACES = 200
 """Of one commit, how many are told of."""
@@ -106,10 +108,23 @@ class _Logging:
             note = f"{commit.id:.10} cannot be read as a fleet, and is passed over"
             return _Found(commit, (), (note,)) if not self._asked else None
         moves = self._moves.between(commit, before, found)
-        paths = sorted({*found.changed, *found.appeared, *found.removed})
-        touched = (each for path in paths if (each := _touched(path, found, moves, (commit, before), (new, old))))
-        some = list(islice(touched, MOST_WORKSPACES + 1))
+        paths = {*found.changed, *found.appeared, *found.removed}
+        fed = {each.path: each.directory for each in sharers(old, new) if each.path not in paths}
+        touched = (
+            self._fed(fed[path], commit, before)
+            if path in fed
+            else _touched(path, found, moves, (commit, before), (new, old))
+            for path in sorted({*paths, *fed})
+        )
+        some = list(islice((each for each in touched if each is not None), MOST_WORKSPACES + 1))
         return self._found(commit, iter(some[:MOST_WORKSPACES]), more=len(some) > MOST_WORKSPACES)
+
+    def _fed(self, directory: str, commit: CommitInfo, before: CommitInfo) -> TouchedWorkspace | None:
+        """One of which nothing differs but what is shared; None where nothing of that is its."""
+        if not is_fed(self._history, directory, commit, before):
+            return None
+        new, old = (self._history.tree(each.tree).at(directory) for each in (commit, before))
+        return TouchedWorkspace(commit, before, new, old)
 
     def _found(self, commit: CommitInfo, touched: Iterator[TouchedWorkspace], *, more: bool) -> _Found | None:
         steps, notes = [], dict[str, None]()

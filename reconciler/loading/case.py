@@ -22,6 +22,7 @@ from reconciler.loading.sources import Content
 from reconciler.loading.unsealing import SHOWN, WorkspaceKeys
 from reconciler.plan.summary import Summary
 from reconciler.plan.trespasses import Trespasses
+from reconciler.statusbranch import format
 
 Object = dict[str, Any]
 
@@ -62,12 +63,14 @@ UNSOURCED = Sourced()
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """What the status branch knows of a workspace: its summary, the residue of its objects, and those that wait for
-    their finalizers. `plain`: nothing is known of its objects but what git says."""
+    their finalizers. `plain`: nothing is known of its objects but what git says; `apart`: its directory was
+    another's."""
 
     summary: Summary
     residue: Callable[[Key], Object | None] = lambda _: None
     endings: Callable[[], Iterable[Object]] = tuple
     plain: bool = True
+    apart: bool = False
 
 
 def was_served(recorded: Recorded | None) -> bool:
@@ -97,7 +100,8 @@ class Case(NamedTuple):
     if it is new. `problems`: what is wrong already (found by layout). `recorded`: of one that is brought back. `asked`:
     what is asked for through the API of its objects. `trespasses`: what was done to it without a right. `vouched`: of
     one that was not served so far, the type that whoever made it was asked about, "" where that does not matter.
-    `stays`: the commit has it no more, and it stays until that is allowed. `content`: where its own content is read,
+    `stays`: the commit has it no more, and it stays until that is allowed; `apart`: its directory is another's by then.
+    `content`: where its own content is read,
     None where it has no directory; `pinned`, `sourced`: what the pin or the source comes to that its workspace.yaml
     says. `keys`: what opens its encrypted files. `behind`: of one that a recovery could not bring back until now, the
     commit that has it otherwise than it was served."""
@@ -116,10 +120,18 @@ class Case(NamedTuple):
     trespasses: Trespasses = Trespasses()
     vouched: str = ""
     stays: bool = False
+    apart: bool = False
     content: Content | None = None
     pinned: Pinned = UNPINNED
     sourced: Sourced = UNSOURCED
     behind: CommitRef = NONE
+
+    @property
+    def stands(self) -> str:
+        """The directory that its record is to name."""
+        if self.apart:
+            return format.apart(self.path)
+        return self.directory.directory if self.directory is not None else ""
 
     @property
     def said_at(self) -> CommitRef:

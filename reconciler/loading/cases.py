@@ -98,6 +98,7 @@ class Cases:
             trespasses=self.trespassed(path) if recorded is None else _recorded_of(recorded),
             vouched=self._vouched(path, record) if recorded is None else recorded.summary.vouched,
             stays=kept is not None,
+            apart=recorded.apart if recorded is not None else self._kept.is_apart(path, target.tree),
             behind=behind,
         )
         return self._elsewhere.applied(case)

@@ -39,6 +39,7 @@ from reconciler.loading.leaving import storages
 from reconciler.loading.moment import Moment
 from reconciler.loading.removal import kept_schemas, remove, unless_changed
 from reconciler.plan.summary import Summary
+from reconciler.statusbranch import format
 
 Object = dict[str, Any]
 
@@ -60,11 +61,12 @@ def depart(
     store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, moment: Moment
 ) -> tuple[WorkspaceRecord, WorkspaceChanges]:
     """The workspace as it leaves, and what is written for that. `moment`: the commit that takes it away, of which it is
-    from then on: nothing of it is declared there."""
+    from then on: nothing of it is declared there, and its directory may be anybody's."""
     at = moment.rfc3339
     changes = WorkspaceChanges(record.path, ChangeKind.DELETED)
     changes.objects = _all_removed(store, record) if _terminators(store, record) else _content_ended(store, record, at)
-    left = replace(record, leaves=True, head=moment.commit, errors=[], judged=NONE, due=0, source={}, follows={})
+    left = replace(record, leaves=True, directory=format.apart(record.path), head=moment.commit, errors=[])
+    left = replace(left, judged=NONE, due=0, source={}, follows={})
     changes.objects += _told(store, left, parent, at)
     changes.also += kept_schemas(store, (each.key for each in changes.objects if isinstance(each.op, Delete)))
     changes.also += listing(store, record.path, ())

@@ -148,6 +148,9 @@ def reader(recorded: RecordedFleet, here: WorkspaceTree, at: CommitRef = NONE) -
         return Recorded(summary, recorded.residue_reader(place), endings, plain=False)
 
     def read(path: str, directory: str) -> Recorded | None:
+        apart = found_in(format.directory_of(path, format.apart(path))) if recorded.has_apart else None
+        if apart is not None:
+            return replace(apart, apart=True)
         places = (format.directory_of(path, each) for each in (directory, *here.duplicates.get(path, ())))
         found = next((found for place in places if (found := found_in(place)) is not None), None)
         return found or found_in(recorded.folder_of(path))

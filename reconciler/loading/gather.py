@@ -35,10 +35,11 @@ class Gathered:
     """`new`: what the commit says, `old`: what was said before, of the files looked at (`all` of them, or `changed`).
 
     `changed`: the names of the pieces that differ, out of all of `source`, which is None where there is no directory.
-    `workspace`: the manifest of workspace.yaml, if there is one; `old_workspace`: that of before. `accepted`: see
-    ratcheting. `adopts`: the UID that its Workspace gets, as stated (phases/identified); "": whatever follows.
-    `locked`: what is encrypted for others, in words; `pardoned`: see Unsealing. `late`: something could not be rendered
-    for the moment; `renders`: something is rendered of what was read.
+    `workspace`: the manifest of workspace.yaml, if there is one; `old_workspace`: that of before, `shown_workspace`: of
+    one that never was served that by which it was judged before. `accepted`: see ratcheting. `adopts`: the UID that its
+    Workspace gets, as stated (phases/identified); "": whatever follows. `locked`: what is encrypted for others, in
+    words; `pardoned`: see Unsealing. `late`: something could not be rendered for the moment; `renders`: something is
+    rendered of what was read.
     """
 
     complete: bool
@@ -49,6 +50,7 @@ class Gathered:
     changed: set[str] = field(default_factory=set)
     workspace: Manifest | None = None
     old_workspace: Manifest | None = None
+    shown_workspace: Manifest | None = None
     accepted: Accepted | None = None
     adopts: str = ""
     locked: list[str] = field(default_factory=list)

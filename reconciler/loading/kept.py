@@ -7,20 +7,23 @@ and the commit that allows their removal is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from apiserver.model import paths
-from apiserver.model.commits import CommitRef
+from apiserver.model.commits import NONE, CommitRef
 from apiserver.registry import tree
-from apiserver.storage.protocol import Store
+from apiserver.registry.tree import WorkspaceRecord
+from reconciler.layout.compare import Touched
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.removals import Removals
 from reconciler.loading.servedtrees import ServedTrees
-from reconciler.loading.trees import Trees
+from reconciler.loading.site import Site
+from reconciler.loading.step import StepTarget
 from reconciler.loading.world import World
 from reconciler.plan.deletions import RefusedDeletion
+from reconciler.statusbranch import format
 
 
 class Kept(NamedTuple):
@@ -34,11 +37,10 @@ class KeptWorkspaces:
     """Of one step. `tops`: the uppermost of them and of those that went with one commit, and what was served before
     they went."""
 
-    def __init__(
-        self, store: Store, trees: Trees, served: ServedTrees, world: World, tops: Mapping[str, CommitRef]
-    ) -> None:
-        self.tops = dict(tops)
-        self._store, self._trees, self._served, self._world = store, trees, served, world
+    def __init__(self, site: Site, target: StepTarget, served: ServedTrees, world: World) -> None:
+        self.tops = dict(target.kept)
+        self._store, self._trees, self._recorded = site.store, site.trees, target.recorded
+        self._served, self._world = served, world
         self.refused: dict[str, RefusedDeletion] = {}
         """Those that this step refused, by their uppermost workspace."""
         self._of: dict[str, Kept] = {}
@@ -55,6 +57,14 @@ class KeptWorkspaces:
         kept, record = self._of.get(path), self._world.record(path)
         return kept.tree.find(path, record.directory if record is not None else "") if kept is not None else None
 
+    def is_apart(self, path: str, here: WorkspaceTree) -> bool:
+        """Whether a workspace that stays has a directory that is another's by now; once it is, it is so for good."""
+        kept, record = self._of.get(path), self._world.record(path)
+        if kept is None or record is None:
+            return False
+        now_there = here.at(record.directory)
+        return format.is_apart(record.directory) or (now_there is not None and now_there.path != path)
+
     def look_for_lost(self) -> None:
         """Finds those that a recovery could not bring back until now."""
         self.look()
@@ -64,22 +74,39 @@ class KeptWorkspaces:
     def look(self) -> None:
         """Finds all of them where they are to be brought back: the store may not know them."""
         for top, since in self.tops.items():
-            here = self._trees.at(since)
+            here = self._trees.at(since, self._claims(since))
             uppermost = here.find(top)
             for directory in here.workspaces(uppermost) if uppermost is not None else ():
                 self._of[directory.path] = Kept(here, None)
 
+    def _claims(self, at: CommitRef) -> dict[str, str]:
+        """Those of today's (Trees.claims) that may have counted at an earlier commit: by what was a workspace there."""
+        repo, found = self._trees.repositories.own, dict[str, str]()
+        for directory, path in self._trees.claims.items():
+            origin = self._origin(path, directory)
+            if origin and repo.is_ancestor(origin.id, at.id):
+                found[directory] = path
+        return found
+
+    def _origin(self, path: str, directory: str) -> CommitRef:
+        recorded, record = self._recorded and self._recorded(path, directory), self._world.record(path)
+        if recorded is not None:
+            return recorded.summary.origin
+        return record.origin if record is not None else NONE
+
     def judge(
-        self, removed: Collection[str], here: Collection[str], is_there: Callable[[str], bool], removals: Removals
+        self, removed: Collection[str], here: Touched, is_there: Callable[[str], bool], removals: Removals
     ) -> list[str]:
-        """Which workspaces go: of `removed`, and of those that stayed until now. `here`: the paths of what the commit
-        brings or changes; `is_there`: whether a workspace of this path does not go now."""
+        """Which workspaces go: of `removed`, and of those that stayed until now. `here`: what the commit brings or
+        changes; `is_there`: whether a workspace of this path does not go now."""
         before, gone = dict(self.tops), set(removed)
+        paths_here = here.changed | here.appeared
         for top in before:
             if (
                 removals.hears()
-                or any(paths.is_within(p, top) for p in here)
+                or any(paths.is_within(p, top) for p in paths_here)
                 or any(paths.is_within(top, p) for p in removed)
+                or self._has_lost(top, here)
             ):
                 del self.tops[top]
                 gone.update(path for path in (top, *self._declared_below(top)) if not is_there(path))
@@ -96,9 +123,24 @@ class KeptWorkspaces:
             self.tops |= {top: since for top, since in before.items() if paths.is_within(top, removal.path)}
             if removal.refused is not None:
                 self.refused[removal.path] = removal.refused
+            problem = removal.problem(self._stood(removal.members[0]) if removal.members else "")
             for record in removal.members:
-                self._of[record.path] = Kept(self._served.of(record) or self._trees.at(removals.since), removal.problem)
+                self._of[record.path] = Kept(self._served.of(record) or self._trees.at(removals.since), problem)
         return going
+
+    def _stood(self, record: WorkspaceRecord) -> str:
+        """The directory in which a workspace was, or is."""
+        here = self._served.of(record) if format.is_apart(record.directory) else None
+        place = here.find(record.path) if here is not None else None
+        return place.directory if place is not None else record.directory
+
+    def _has_lost(self, top: str, here: Touched) -> bool:
+        """Whether the directory of one that stays, or of one below it, is another's with this commit."""
+        come = [*here.appeared, *here.changed]
+        found = (tree.workspace_at(self._store, path) for path in (top, *self._declared_below(top)) if come)
+        stood = {record.directory for record in found if record is not None}
+        places = (here.places.get(path) for path in come if stood)
+        return any(place is not None and place.directory in stood for place in places)
 
     def _declared_below(self, top: str) -> Iterator[str]:
         """What was made through the API goes with what it stands in, and no commit says so."""

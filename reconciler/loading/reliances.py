@@ -3,7 +3,7 @@
 Called by gate, for commits whose voucher has to be asked about. Two trees are compared, at the cost of what differs,
 and held against what is served; who may is owners' to say. An object that said the same in the tree before is not asked
 about: whoever stood for that was asked, and what he might not is held by now. Nor is what it is served with, so neither
-what is taken back nor a file or a workspace that moves.
+what is taken back nor a file or a workspace that moves; but what a pin has served is not what the branch says.
 
 What programs make of files is not looked at, since a commit would wait for them: where owners are asked, nothing that
 takes something of others may come of a program (phases/asking).
@@ -195,13 +195,14 @@ class Reliances:
             for change in here.changes(self.sources.written(self.before, was), _TEXTS):
                 old += change.old.manifests if change.old is not None else ()
                 new += change.new.manifests if change.new is not None else ()
+        written = len(new)
         new += self._pinned(place, was)
         self._brought |= {(path, m.name): _as_type(m) for m in new if storage_of_kind(m) == TYPES}
-        before = said_by(old, path)
-        for manifest in new:
+        before, record = said_by(old, path), self._served(path)
+        for number, manifest in enumerate(new):
+            counts = number >= written or record is None or not record.pin
             for relying in sorted(said_by((manifest,), path)):
-                record = self._served(path)
-                asks = relying not in before and not is_served(self.view, record, relying)
+                asks = relying not in before and not (counts and is_served(self.view, record, relying))
                 what = f"{manifest.gvk.kind} {manifest.name}"
                 self.found.append(Reliance(path, str(manifest.origin), what, relying, asks))
 

@@ -35,11 +35,10 @@ class Removal(NamedTuple):
     def stays(self) -> bool:
         return self.refused is not None or self.trespass is not None
 
-    @property
-    def problem(self) -> LayoutError:
+    def problem(self, directory: str) -> LayoutError:
+        """`directory`: where the uppermost of them that is there stood."""
         if self.trespass is not None:
             return self.trespass
-        directory = self.members[0].directory if self.members else ""
         return LayoutError(directory or self.path, 0, 0, f"was removed: {self.refused}")
 
 

@@ -173,7 +173,9 @@ class Shown:
         known = record.directory if record is not None else ""
         if here.find(path, known) is not None:
             return True
-        return any(recorded.summary(format.directory_of(path, each)) is not None for each in {"", known})
+        return any(
+            recorded.summary(format.directory_of(path, each)) is not None for each in {"", known, format.apart(path)}
+        )
 
     def _concerned(self, aside: Overlay) -> set[str]:
         """The workspaces that were written to, which may be more than were to be recovered."""

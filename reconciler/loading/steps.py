@@ -113,7 +113,7 @@ class Stepper:
         self._world = World(site.store, self._turns, empty=way.fills)
         self._leavers = Leavers(site.store, self._world, target.moment, target.leaving)
         self._served = ServedTrees(site.store, site.trees, target)
-        self._kept = KeptWorkspaces(site.store, site.trees, self._served, self._world, target.kept)
+        self._kept = KeptWorkspaces(site, target, self._served, self._world)
         self._expected = ExpectedRenderings(site.sources)
         self._cases = Cases(site, target, self._world, self._kept, self._served)
         movable = Movable(site.store, self._world, site.sources, self._served, self._leavers)
@@ -189,7 +189,7 @@ class Stepper:
         self._find_moves(found)
         made = {path for path in found.removed if self._leavers.is_stored(path)}
         stays = {path for path in found.removed if self._moves.takes(path)}
-        going = self._removals(found.removed - made - stays, found.changed | found.appeared)
+        going = self._removals(found.removed - made - stays, found)
         self._forced.update(also, made)
         if any(is_root_open(each) != is_root_open(self._target.tree) for each in trees):
             self._forced.add(paths.ROOT)
@@ -310,9 +310,9 @@ class Stepper:
             self._served, target.moment.commit, target.limits.since,
         )  # fmt: skip
 
-    def _removals(self, removed: set[str], here: set[str]) -> list[str]:
+    def _removals(self, removed: set[str], here: Touched) -> list[str]:
         """Of workspaces that are in the commit no more the paths of those that go. Those that have to be allowed first
-        stay, and say so. `here`: those that it changes."""
+        stay, and say so. `here`: what it touches."""
         limits = self._target.limits
         if self._guard is None or limits is None:
             return list(removed)

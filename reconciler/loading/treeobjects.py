@@ -82,7 +82,7 @@ class TreeObjects:
         renderer = Renderer(workspace_builtins(), parent.cluster, no_line)
         # A Workspace that does not pass its own rules is held; what can be said of it is its name and why.
         found = self._workspaces.render(said, record, renderer) or renderer.trusted(bare)
-        was = self._workspaces.render(old or said, case.record or record, renderer)
+        was = self._workspaces.render(old or gathered.shown_workspace or said, case.record or record, renderer)
         above = replace(effects, path=record.parent, changed=False, said_at=NONE)  # workspace.yaml is the fleet's
         if gathered.adopts:
             above.former = lambda _: {"metadata": {"uid": gathered.adopts}}

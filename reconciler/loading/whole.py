@@ -22,6 +22,7 @@ from reconciler.loading.trees import Trees
 from reconciler.plan import bootstrap, system
 from reconciler.plan.deletions import Limits
 from reconciler.repository.objects import Repository
+from reconciler.statusbranch.format import is_apart
 
 _KEPT = 8
 
@@ -91,7 +92,8 @@ class Whole:
         found = {d: path for d, path in here.claims.items() if self._repo.tree_at(here.tree_id, d) is not None}
         for top in kept:
             records = (tree.workspace_at(self._store, path) for path in (top, *tree.below(self._store, top)))
-            found |= {record.directory: record.path for record in records if record is not None and record.directory}
+            there = (record for record in records if record is not None and not is_apart(record.directory))
+            found |= {record.directory: record.path for record in there if record.directory}
         return found
 
     def arrive(self, fleet: FleetRecord, commit: CommitRef, admission: Admission = FREE) -> FleetRecord:

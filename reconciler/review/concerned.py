@@ -1,19 +1,20 @@
 """Which workspaces a change concerns: those whose files differ, and whoever takes something of them.
 
-Called by foresight, which judges these and nobody else. Who takes something is found by searching all files for what he
-has to name it by, a workspace's path or the name of a type: a text that is found stands for its workspace, which is
-judged then. Where that does not tell (types name others by default), everybody is judged.
+Called by foresight, which judges these and nobody else, and by viewing/filling. Who takes something is found by
+searching all files for what he has to name it by, a workspace's path or the name of a type: a text that is found stands
+for its workspace, which is judged then. Where that does not tell (types name others by default), everybody is judged.
 """
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from apiserver.model.storagenames import EXPORTS, SYNC_TARGETS
+from apiserver.storage.protocol import Store
+from reconciler.controllers.locations import LOCATIONS
 from reconciler.layout.compare import touched
 from reconciler.layout.errors import BadFile
-from reconciler.layout.inputs import shared_by, shares_differ, states
 from reconciler.layout.tree import ROOT, WORKSPACE_FILES, WorkspaceDir, WorkspaceTree
 from reconciler.layout.workspace import declaration
 from reconciler.layout.yamldoc import parse
@@ -23,6 +24,7 @@ from reconciler.plan.system import workspace_types
 from reconciler.repository.difference import difference
 from reconciler.repository.mentions import mentions
 from reconciler.repository.objects import Repository
+from reconciler.review.sharers import sharers
 from reconciler.statusbranch.format import directory_in_git, workspace_of
 from reconciler.statusbranch.recorded import RecordedFleet
 
@@ -33,6 +35,9 @@ _TAKING = (b"APIBinding", b"Placement", _TYPE)
 """Kinds that name a workspace to take something of it."""
 _PINNING = ("serve", "serve:")
 """How a workspace.yaml says that it is pinned, among others who say so."""
+PLACING = (SYNC_TARGETS, LOCATIONS)
+OFFERING = (EXPORTS, *PLACING)
+"""What others have something of."""
 _SHIPPED = frozenset(str(each["metadata"]["name"]) for each in workspace_types())
 """Types that nobody has to name."""
 
@@ -47,6 +52,11 @@ class Offering(NamedTuple):
     touched: Collection[str] = ()
     placing: Collection[str] = ()
     allowed: Collection[str] = ()
+
+
+def offers(store: Store, cluster: str) -> bool:
+    """Whether others may have something of a workspace."""
+    return any(store.count(each, cluster) for each in OFFERING)
 
 
 class WhomItConcerns:
@@ -68,34 +78,13 @@ class WhomItConcerns:
         # Of one that stands twice the part finds out, once it is judged.
         found = touched(self._after, self._before, lambda path: sorted(stood.get(path, ())))
         # What is rendered of what is no manifest: whose that is, is judged.
-        return frozenset(found.changed | found.appeared | found.removed | self._fed() | self._rendering(found.stirred))
+        fed = {place.path for place in sharers(self._before, self._after)}
+        return frozenset(found.changed | found.appeared | found.removed | fed | self._rendering(found.stirred))
 
     def _rendering(self, stirred: Collection[str]) -> set[str]:
         """Those of some workspaces that have a directory which is rendered."""
         places = ((path, self._before.find(path)) for path in stirred)
         return {path for path, place in places if place is not None and any(self._before.rendered(place))}
-
-    def _fed(self) -> set[str]:
-        """The workspaces that name a shared directory in which something differs, or one that names such a one."""
-        before, after = self._before, self._after
-        if not shares_differ(before, after):
-            return set()
-        shared = sorted({*shared_by(before), *shared_by(after)})
-        one_sided = {*shared_by(before)} ^ {*shared_by(after)}
-        differ = {s for s in shared if s in one_sided or states(before, (s,)) != states(after, (s,))}
-        out = set[str]()
-        for tree in (before, after):
-            fed = {*differ}
-            while True:
-                names = {posixpath.basename(each) for each in fed}
-                more = {s for s in shared if s not in fed and mentions(self._repo, tree.tree_id, s, names)}
-                if not more:
-                    break
-                fed |= more
-            for file in mentions(self._repo, tree.tree_id, ROOT, {posixpath.basename(each) for each in fed}):
-                owner = _owner(tree, file)
-                out |= {owner.path} if owner is not None and any(tree.rendered(owner)) else set()
-        return out
 
     def further(self, heard: Heard, found: ChangeSet, provided: Offering, recorded: RecordedFleet | None) -> set[str]:
         """Whom a load concerns that looked for others (see inpart). Raises Everybody."""
@@ -152,14 +141,6 @@ class WhomItConcerns:
 
     def _root(self, tree: WorkspaceTree) -> str | None:
         return self._repo.tree_at(tree.tree_id, ROOT)
-
-
-def _owner(tree: WorkspaceTree, file: str) -> WorkspaceDir | None:
-    """The workspace in whose directory a file is, ignored or not."""
-    above, found = file.rpartition("/")[0], None
-    while found is None and above.startswith(ROOT):
-        found, above = tree.owner(f"{above}/x"), above.rpartition("/")[0]
-    return found
 
 
 def held_for(repo: Repository, recorded: RecordedFleet, hashes: Collection[str], here: WorkspaceTree) -> Iterator[str]:

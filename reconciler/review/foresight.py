@@ -14,11 +14,10 @@ from pathlib import Path
 
 from apiserver.model.commits import CommitRef
 from apiserver.model.keys import Key
-from apiserver.model.storagenames import EXPORTS, SYNC_TARGETS, TYPES
+from apiserver.model.storagenames import TYPES
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
 from apiserver.stores import open_at
-from reconciler.controllers.locations import LOCATIONS
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.part import Part
 from reconciler.loading.changeset import ChangeSet, together
@@ -32,15 +31,11 @@ from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository import trailers
 from reconciler.repository.repositories import Repositories
 from reconciler.review import copies
-from reconciler.review.concerned import Offering, WhomItConcerns
+from reconciler.review.concerned import OFFERING, PLACING, Offering, WhomItConcerns, offers
 from reconciler.review.ends import Ends
 from reconciler.review.objects import Versions, present, where, written
 from reconciler.review.places import PlacedNamespaces, placed
 from reconciler.review.result import TargetDifference
-
-_PLACING = (SYNC_TARGETS, LOCATIONS)
-_OFFERING = (EXPORTS, *_PLACING)
-"""What others have something of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +120,9 @@ class _Foresight:
         after, pairs = where(store), written(store, revision)
         now = placed(store, after)
         clusters = {**before, **after}
-        changed = {clusters.get(key.cluster, "") for key in pairs if key.resource in _OFFERING}
+        changed = {clusters.get(key.cluster, "") for key in pairs if key.resource in OFFERING}
         placing = {path for cluster, path in clusters.items() if path in self._touched and _places(store, cluster)}
-        placing |= {clusters.get(key.cluster, "") for key in pairs if key.resource in _PLACING}
+        placing |= {clusters.get(key.cluster, "") for key in pairs if key.resource in PLACING}
         types = {key.name for key in pairs if key.resource == TYPES}
         self._provided = Offering(types, offered | changed, self._touched, placing, self._said)
         self._last = Foreseen(
@@ -174,8 +169,8 @@ class _Foresight:
 
     def _offering(self, store: Store, paths: Mapping[str, str]) -> set[str]:
         """Workspaces that others may have something of."""
-        return {path for cluster, path in paths.items() if any(store.count(each, cluster) for each in _OFFERING)}
+        return {path for cluster, path in paths.items() if offers(store, cluster)}
 
 
 def _places(store: Store, cluster: str) -> bool:
-    return any(store.count(resource, cluster) for resource in _PLACING)
+    return any(store.count(resource, cluster) for resource in PLACING)

@@ -23,6 +23,9 @@ class Folders:
         """The workspace's path. Directories that only group are no part of it."""
         if folder in self._gone:
             return self._gone[folder]
+        if format.is_apart(folder):
+            record = tree.workspace_at(self._store, ":".join(folder.split("/")[1:]))
+            return record.path if record is not None and format.is_apart(record.directory) else None
         path, at, is_one = "", format.WORKSPACES, False
         for part in folder.split("/")[1:]:
             at = f"{at}/{part}"

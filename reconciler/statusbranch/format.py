@@ -13,6 +13,8 @@ The branch mirrors the layout of the desired one:
                                                         the residue of one object (plan/residue.py); that of a
                                                         Workspace stands in its own directory
     workspaces/root/shop/web/_ending/…                  objects that git declares no more and that wait for finalizers
+    apart/root/shop/web/…                               the same of a workspace that is there still, though its
+                                                        directory may be another's by now; by its path
 
 Names that begin with an underscore cannot be workspaces. Files are YAML with sorted keys: the same content is the same
 bytes.
@@ -32,6 +34,7 @@ Object = dict[str, Any]
 FLEET = "fleet.yaml"
 SCHEMAS = "schemas"
 WORKSPACES = "workspaces"
+APART = "apart"
 SUMMARY = "_summary.yaml"
 STATUS = "_status"
 ENDING = "_ending"
@@ -47,6 +50,16 @@ def directory_of(path: str, directory: str) -> str:
     if not directory:
         return f"{WORKSPACES}/" + path.replace(":", "/")
     return "/".join(f"{_MARK}{part}" if part in OURS or part[0] == _MARK else part for part in directory.split("/"))
+
+
+def apart(path: str) -> str:
+    """Where a workspace stands that has no directory of its own any more, for `directory_of`: no commit has such a
+    directory."""
+    return f"{APART}/" + path.replace(":", "/")
+
+
+def is_apart(directory: str) -> bool:
+    return directory.startswith(f"{APART}/")
 
 
 def owner_of(path: str) -> str:

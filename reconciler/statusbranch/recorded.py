@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from apiserver.model import commits, marks, paths
@@ -167,6 +167,11 @@ class RecordedFleet:
             self._folders = {owner: folder for owner, folder, _ in self._workspaces()}
         return self._folders.get(path, "")
 
+    @cached_property
+    def has_apart(self) -> bool:
+        """Whether there are workspaces whose directories are others' by now."""
+        return self._repo.tree_at(self._info.tree, format.APART) is not None
+
     def ahead(self) -> dict[str, CommitRef]:
         """The folders of workspaces that were past the commit that is named, and where each was. Where some may have
         been, every folder is read, and each distinct summary."""
@@ -195,7 +200,12 @@ class RecordedFleet:
 
     def _workspaces(self) -> Iterator[tuple[str, str, str]]:
         tree = self._repo.tree_at(self._info.tree, format.WORKSPACES)
-        return self._below(tree, format.WORKSPACES, "") if tree is not None else iter(())
+        yield from self._below(tree, format.WORKSPACES, "") if tree is not None else ()
+        apart = self._repo.tree_at(self._info.tree, format.APART)
+        for path, entry in walk(self._repo, apart, format.APART) if apart is not None else ():
+            folder, _, name = path.rpartition("/")
+            if name == format.SUMMARY:
+                yield ":".join(format.directory_in_git(folder).split("/")[1:]), folder, entry.id
 
     def _below(self, tree: str, folder: str, owner: str) -> Iterator[tuple[str, str, str]]:
         """Workspaces, their folders and the ids of their summaries. Reads every folder, and no file."""

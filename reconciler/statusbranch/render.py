@@ -21,6 +21,7 @@ from apiserver.storage.protocol import Change, Row, View
 from reconciler.plan import residue
 from reconciler.plan.residue import IdentitySource
 from reconciler.statusbranch import format
+from reconciler.statusbranch.folders import Folders
 from reconciler.statusbranch.names import Names
 
 T = TypeVar("T")
@@ -202,26 +203,38 @@ class Rendering:
                 self._elsewhere(change.key.cluster, change.value, change.previous, files)
         elif change.previous is not None:
             self._places[change.key.cluster] = None
-            if tree.is_stored(change.previous):
-                return
-            path = tree.path_of(change.previous)
-            directory = format.directory_of(path, tree.directory_of(change.previous))
-            files[directory] = None
-            _keep(self.gone, directory, path)
+            if not tree.is_stored(change.previous) and not self._leave(change.previous, files):
+                files[_folder(change.previous)] = None
 
     def _elsewhere(self, cluster: str, value: bytes, previous: bytes, files: Files) -> None:
-        """A workspace that moved to another path has another folder."""
-        path = tree.path_of(previous)
-        if path == tree.path_of(value) or tree.is_stored(value):
+        """A workspace that moved to another path, or whose directory is another's by now, has another folder."""
+        folder = _folder(previous)
+        if tree.is_stored(value) or folder == _folder(value):
             return
-        folder = format.directory_of(path, tree.directory_of(previous))
         for each in [each for each in files if each.startswith(f"{folder}/")]:
             del files[each]
-        files[folder] = None
+        if not self._leave(previous, files):
+            # What is below its directory may stay there.
+            files.update({f"{folder}/{name}": None for name in format.OURS})
+        self._anew(cluster, files)
+
+    def _leave(self, previous: bytes, files: Files) -> bool:
+        """A workspace is in its folder no more; whether another one is there by now, of which all is rendered then."""
+        folder, path = _folder(previous), tree.path_of(previous)
+        there = Folders(self._store, {}).get(folder)
+        record = tree.workspace_at(self._store, there) if there is not None and there != path else None
+        if record is None:
+            _keep(self.gone, folder, path)
+            return False
+        files.update({f"{folder}/{name}": None for name in format.OURS})
+        self._anew(record.cluster, files)
+        return True
+
+    def _anew(self, cluster: str, files: Files) -> None:
+        """All of one workspace."""
         for piece in self._all(cluster):
             files.update(piece)
         self._moved.add(cluster)
-        _keep(self.gone, folder, path)
 
     def _workspace(self, change: Change, clusters: set[str], files: Files) -> None:
         """A Workspace object says what its record would: the workspace's summary may be another, or it moved. Its
@@ -312,6 +325,11 @@ class _Place(NamedTuple):
     held: bool
     came: bool
     leaves: tuple[Key, ...]
+
+
+def _folder(placed: bytes) -> str:
+    """Of what stands for a workspace."""
+    return format.directory_of(tree.path_of(placed), tree.directory_of(placed))
 
 
 class _Where(NamedTuple):

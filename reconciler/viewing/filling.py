@@ -2,14 +2,15 @@
 
 Called by viewer, in a process that lives for one store. It is loaded as a recovery loads it from the status commit that
 names this commit; where none does, from the last one before it, and then led on to the commit as a server would lead
-it. So what is held there is held here, and what the program decides it decides as it does for what is served. Nobody is
-asked, no key is read, and nothing is written elsewhere.
+it. So what is held there is held here, and what the program decides it decides as it does for what is served: what
+others have of what goes is found out as a review does. Nobody is asked, no key is read, and nothing is written
+elsewhere.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from itertools import count
@@ -32,6 +33,8 @@ from reconciler.plan.system import shipped_workspaces
 from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.objects import Repository
 from reconciler.repository.repositories import Repositories
+from reconciler.review.concerned import Offering, WhomItConcerns, offers
+from reconciler.review.objects import where
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
 
 STORE = "store"
@@ -57,11 +60,15 @@ class CommitFilling:
         self._renders = renders
         self._repositories = Repositories(repo, sources)
         self._recorded = _OfOne(repo, status, path) if status else None
+        self._concerned: WhomItConcerns | None = None
+        self._offering: frozenset[str] = frozenset()
+        """Whom others may have something of, before the last step."""
         self._numbers = count()
 
     def into(self, directory: Path) -> None:
         """Leaves the store in `directory/STORE`. Raises StatusError, RepositoryError and Everybody."""
-        if self._recorded is not None and self._path in self._recorded.kept_then:
+        kept = self._recorded.kept_then if self._recorded is not None else ()
+        if any(paths.is_within(self._path, top) for top in kept):
             text = f'the removal of workspace "{self._path}" was held at this commit: ask for the one before it'
             raise StatusError(404, "NotFound", text)
         part = Part("", {self._path, *shipped_workspaces()}, self._path if self._children else "")
@@ -76,12 +83,18 @@ class CommitFilling:
             text = "; ".join(str(each) for each in loaded.problems)
             raise StatusError(404, "NotFound", f"nothing of commit {self._commit:.10} can be served: {text}")
 
-    def _more(self, heard: Heard, found: ChangeSet) -> Iterator[str]:  # noqa: ARG002
-        """Nobody but who was asked for: what others have of it (whether a loss is to be allowed) is not found out for
-        who only reads."""
-        if self._recorded is not None:
-            self._recorded.asked |= heard.paths
-        return iter(())
+    def _more(self, heard: Heard, found: ChangeSet) -> Iterable[str]:
+        """Besides who was asked for those who may have something of what goes: then its loss is to be allowed."""
+        if self._recorded is None:
+            return ()
+        self._recorded.asked |= heard.paths
+        if not (heard.objects or heard.placed):
+            return ()
+        if self._concerned is None:
+            trees = Trees(self._repositories)
+            trees.claims = self._recorded.facts().claims
+            self._concerned = WhomItConcerns(self._repo, trees.at(self._recorded.source), trees.at(self._commit))
+        return self._concerned.further(heard, ChangeSet(), Offering(paths=self._offering, touched=found.became), None)
 
     def _load(self, directory: Path, trees: Trees, heard: Heard) -> Loaded:
         """Once more for each round in which somebody was missed: what the last one left is in STORE."""
@@ -92,19 +105,21 @@ class CommitFilling:
             repositories, renders = self._repositories, self._renders
             loader = Loader(heard.in_(store), repositories, identities, lambda _: (), trees=trees, renders=renders)
             loader.guesses = recorded is None
-            loaded = self._loaded(loader)
+            loaded = self._loaded(loader, store, heard)
             self._require_content(loader.sources, store)
             return loaded
         finally:
             store.close()
 
-    def _loaded(self, loader: Loader) -> Loaded:
+    def _loaded(self, loader: Loader, store: Store, heard: Heard) -> Loaded:
         recorded = self._recorded
         if recorded is None:
             return loader.load(self._commit)
         begun = loader.begin(self._commit, recorded)
+        heard.forget_others()  # what is recorded was allowed, or held, by who has all
         if begun.problems or recorded.source == self._commit:
             return begun
+        self._offering = frozenset(path for cluster, path in where(store).items() if offers(store, cluster))
         return loader.take(self._commit)
 
     def _require_content(self, sources: Sources, store: Store) -> None:

@@ -102,10 +102,12 @@ def _unasked(at: Judgement) -> Iterator[LayoutError]:
 
 
 def _said(at: Judgement) -> frozenset[Relying]:
-    """What the workspace would take of others that it is not served with."""
+    """What the workspace would take of others that it is not served with, or is by a pin that is over alone."""
     case, store = at.case, at.grounds.store
     said, ref = said_by(at.gathered.new, case.path), at.typed.kind.ref
     said.add(Relying(f"{WORKSPACES}/{paths.base(case.path)}", Named(TYPES, ref.path, ref.name)))
+    if case.record is not None and case.record.pin and not case.pinned.said:
+        return frozenset(said)
     return frozenset(each for each in said if not is_served(store, case.record, each))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from apiserver.registry.tree import summary
+from reconciler.layout.manifest import Manifest
 from reconciler.loading import feeds
 from reconciler.loading.gather import Gatherer
 from reconciler.loading.phases.judgement import Judgement
@@ -28,8 +29,20 @@ def _gather(at: Judgement, *, whole: bool) -> None:
     base = grounds.served.of(record) if record is not None else None
     said = RenderedBefore(grounds.store, record.cluster, always=_by_others(at)) if record is not None else None
     at.gathered = Gatherer(grounds.site.sources, said).gather(at.case, base, whole=whole)
+    at.gathered.shown_workspace = _shown(at)
     if at.case.trespasses.of_files and (record is None or not record.served):
         at.gathered.workspace = None  # of what nobody may make its name is shown, and why
+
+
+def _shown(at: Judgement) -> Manifest | None:
+    """What the Workspace of one that never was served says: what it was judged by last."""
+    record, site = at.case.record, at.grounds.site
+    if record is None or record.served or not record.judged or not site.trees.repositories.own.has(record.judged.id):
+        return None
+    there = site.trees.at(record.judged)
+    place = there.find(record.path, record.directory)
+    found = site.sources.workspace(there, place) if place is not None else None
+    return next(iter(found.manifests), None) if found is not None else None
 
 
 def _is_exceptional(at: Judgement) -> bool:

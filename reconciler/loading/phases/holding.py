@@ -123,6 +123,7 @@ def held(at: Judgement, changes: WorkspaceChanges) -> WorkspaceRecord:
     changes.became = ChangeKind.HELD
     out = replace(
         record,
+        directory=at.case.stands if at.case.stays else record.directory,
         errors=[str(p) for p in changes.why],
         judged=at.case.moment.commit,
         due=at.case.pinned.due,

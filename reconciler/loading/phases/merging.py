@@ -103,7 +103,7 @@ def _accept(at: Judgement, effects: Effects) -> None:
         errors=at.known.errors,
         commit=at.known.commit,
         head=case.moment.commit if effects.changes else record.head,
-        directory=case.directory.directory if case.directory else "",
+        directory=case.stands,
         writes=at.typed.kind.writes,
         labels=dict(at.typed.kind.labels),
         pin=dict(pinned.said),

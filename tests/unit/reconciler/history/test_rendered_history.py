@@ -11,6 +11,7 @@ from support.histories import blamed, logged, set_by, words
 from support.loadedfleet import A, configmap
 
 from reconciler.commands import history
+from reconciler.layout.tree import ROOT
 
 K = f"{A}/k"
 MARKER = f"{K}/kustomization.yaml"
@@ -62,8 +63,29 @@ def test_a_shared_base_is_part_of_it(repo: FleetRepo) -> None:
     assert [entry.commit.id for entry in entries[:2]] == [later, begun]
     [step] = entries[0].workspaces
     assert words(step) == {"configured ConfigMap default/s"}
+    every = logged(repo).entries
+    assert [(entry.commit.id, [each.path for each in entry.workspaces]) for entry in every[:1]] == [(later, ["root:a"])]
+    assert every[0].workspaces == entries[0].workspaces
     found = set_by(blamed(repo, "cm/s", workspace="root:a"))
     assert (found["data.v"], found["metadata.labels.stamp"]) == (later, begun)
+
+
+def test_who_only_names_what_is_called_alike_is_told_of_nothing(repo: FleetRepo) -> None:
+    sharing = f"{TREEPLANE_YAML}spec: {{rendering: {{shared: [bases, more/bases]}}}}\n"
+    bases = {f"{top}/{name}": text for top in ("bases", "more/bases") for name, text in _base("s").items()}
+    other = f"{ROOT}/b"
+    named = {MARKER: "resources: [../../../../bases]\n", f"{other}/workspace.yaml": ""}
+    repo.commit(
+        {**bases, **named, f"{other}/kustomization.yaml": "resources: [../../../more/bases]\n"}
+        | {"treeplane.yaml": sharing}
+    )
+    later = repo.commit({"more/bases/s.yaml": configmap("s", v="2")})
+    [entry, *_] = logged(repo).entries
+    assert (entry.commit.id, [each.path for each in entry.workspaces]) == (later, ["root:b"])
+
+
+def _base(name: str) -> dict[str, str]:
+    return {"kustomization.yaml": f"resources: [{name}.yaml]\n", f"{name}.yaml": configmap(name, v="1")}
 
 
 def test_what_could_not_be_rendered_says_nothing(repo: FleetRepo) -> None:

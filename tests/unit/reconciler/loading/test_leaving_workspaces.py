@@ -21,6 +21,7 @@ from apiserver.registry import tree
 from apiserver.registry.lifecycles import PHASE
 from apiserver.registry.rest_checks import check_cluster
 from apiserver.storage.protocol import Delete
+from reconciler.layout.tree import ROOT
 from reconciler.loading import departure
 
 NAME = "widgets.example.io"
@@ -174,6 +175,22 @@ def test_children_are_waited_for(fleet: LoadedFleet, settle: Settling, another: 
     for each in (fleet, new):
         settle.let_go(each, "root:a:kid", "w", NAME)
         assert each.paths() == {"root", "root:b", *(p for p in each.paths() if p.startswith("root:compute"))}
+
+
+def test_its_directory_may_be_anothers(fleet: LoadedFleet, settle: Settling, another: Another) -> None:
+    group, place = f"{ROOT}/g", f"{ROOT}/g/c"
+    said = {"crd.json": crd(), "w.json": widget(size=1), "app.yaml": configmap()}
+    fleet.commit({f"{place}/workspace.yaml": "", **{f"{place}/{name}": text for name, text in said.items()}})
+    keep(fleet, "root:c", "w", NAME)
+    fleet.delete({f"{group}/workspace.yaml": "", f"{place}/app.yaml": configmap(n="2")})
+
+    assert fleet.record("root:c").leaves
+    assert fleet.record("root:g:c").served
+    new = assert_recovers(fleet, another)
+    for each in (fleet, new):
+        settle.let_go(each, "root:c", "w", NAME)
+        assert tree.workspace_at(each.store, "root:c") is None
+    assert_recovers(fleet, another, "third")
 
 
 def test_a_parent_follows_a_child_that_left_before(fleet: LoadedFleet, settle: Settling, another: Another) -> None:

@@ -32,6 +32,7 @@ from reconciler.loading.owners import PushRights
 from reconciler.loading.pauses import Pauses
 from reconciler.loading.vouching import Voucher
 from reconciler.plan.pushedby import PUSH, PushedBy
+from reconciler.plan.trespasses import Trespasses
 
 R = "workspaces/root"
 PEOPLE = [User(name, (AUTHENTICATED,)) for name in ("alice", "bob", "carol", "dave")]
@@ -155,7 +156,7 @@ class Hands:
                 return {f"{place}/pushers.yaml": pushers(*{PEOPLE[n % 4].name for n in (number, number // 2)})}
             case "mark":
                 text = f"{HEAD}metadata: {{labels: {{n: '{number}'}}}}\n"
-                return {f"{place}/workspace.yaml": text} if place not in (R, f"{R}/g") else {}
+                return {f"{place}/workspace.yaml": text} if place != R else {}
             case "unmark":
                 return {f"{place}/workspace.yaml": None}
             case "remove":
@@ -196,18 +197,34 @@ class Hands:
     # -- what a push may change
 
     def checked(self, user: User, files: dict[str, Any], message: str = "Change") -> None:
-        fleet = self.fleet
-        self.vouch(user, taken(files))
+        fleet, said = self.fleet, taken(self.within(files) | files)
+        self.vouch(user, said)
         if not fleet.fleet().error and fleet.fleet().commit == own(fleet.repo.head):
             rights, before = self.rights(user), self.content()
+            let_go = self.waiting() if not files else set()
             owners = "true" in fleet.repo.files(fleet.repo.head)["treeplane.yaml"]
             fleet.push(user, files, message)
             if owners and not user.is_master:
-                self.check(rights, before)
+                self.check(rights, before, let_go)
         else:
             fleet.push(user, files, message)
-        self.vouch(user, taken(files))  # of RBAC that came before it, and was not served yet
+        self.vouch(user, said)  # of RBAC that came before it, and was not served yet
         self.check_taken()
+
+    def within(self, files: dict[str, Any]) -> dict[str, Any]:
+        """What was there already and is another workspace's from then on, since its directory is one, or is none."""
+        suffix = "/workspace.yaml"
+        tops = [name.removesuffix(suffix) for name in files if name.endswith(suffix)]
+        here = self.fleet.repo.files(self.fleet.repo.head)
+        return {name: text for name, text in here.items() if any(name.startswith(f"{top}/") for top in tops)}
+
+    def waiting(self) -> set[str]:
+        """Who is held for nothing but what it is to take: whoever may take that lets go what its own people pushed."""
+        found = {
+            each.cluster: tree.summary(self.fleet.store, each.path) for each in self.fleet.records() if each.errors
+        }
+        said = {cluster: Trespasses.in_summary(summary) for cluster, summary in found.items()}
+        return {cluster for cluster, trespasses in said.items() if trespasses and not trespasses.of_files}
 
     def vouch(self, user: User, said: set[tuple[str, str]]) -> None:
         """Somebody says that this is to be taken."""
@@ -251,9 +268,9 @@ class Hands:
                 out[record.cluster] = found
         return out
 
-    def check(self, rights: set[str], before: dict[str, dict[Key | str, Any]]) -> None:
+    def check(self, rights: set[str], before: dict[str, dict[Key | str, Any]], let_go: set[str]) -> None:
         after = self.content()
-        for cluster in before.keys() | after.keys():
+        for cluster in (before.keys() | after.keys()) - let_go:
             was, now = before.get(cluster, {}), after.get(cluster, {})
             if was == now:
                 continue
@@ -316,6 +333,10 @@ def hands(factory: pytest.TempPathFactory) -> Iterator[Hands]:
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(history=HISTORY)
 @example(history=[("push", 0, [("app", 3, 1)]), ("push", 1, [("remove", 1, 0)]), ("publish", 0, 0), ("allow", 2, 1)])
+@example(history=[("push", 4, [("move", 0, 1)]), ("push", 4, [("move", 0, 0)]), ("push", 4, [("mark", 3, 0)])])
+@example(history=[("push", 4, [("mark", 4, 0)])])
+@example(history=[("push", 4, [("mark", 4, 0), ("break", 4, 0)]), ("push", 4, [("unmark", 4, 0)])])
+@example(history=[("push", 4, [("mark", 4, 0)]), ("push", 4, [("unmark", 4, 0)])])
 def test_nobody_changes_what_is_not_his_and_a_recovery_agrees(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, int, Any]]
 ) -> None:
@@ -332,6 +353,8 @@ def test_nobody_changes_what_is_not_his_and_a_recovery_agrees(
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(history=st.lists(AT_HOME_OR_NOT, min_size=4, max_size=12))
 @example(history=[("take at home", 0, 1), ("publish", 0, 0), ("push", 1, [("grant", 3, 0)]), ("take at home", 0, 1)])
+@example(history=[("push", 0, [("take", 1, 1), ("grant", 1, 0)]), ("allow", 1, 1)])
+@example(history=[("push", 0, [("take", 8, 1)]), ("take at home", 4, 2)])
 def test_nothing_is_taken_but_by_the_word_of_who_may(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, int, Any]]
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from support.loadedfleet import configmap
 from support.moving import HEAD, moving, uid_of
 from support.offering import OFFERED, UNBOUND, UNUSED, R, allow, kind, of_type
-from support.ownedfleet import OwnedFleet, granting, pushers
+from support.ownedfleet import ADMIN, OwnedFleet, granting, pushers
 from support.recoveries import assert_same
 from support.widgets import binding
 
@@ -182,6 +182,41 @@ def test_what_is_pushed_while_it_is_pinned_is_held_when_that_is_over(
     again.load()
     assert UNBOUND in owned.held()["root:a:kid"][0]
     assert_same(again, owned)
+
+
+def test_what_a_pin_has_served_is_not_what_the_branch_may_say(
+    owned: OwnedFleet, recovered: Callable[[OwnedFleet], OwnedFleet]
+) -> None:
+    kid = f"{R}/a/kid"
+    owned.push(
+        ADMIN, {f"{kid}/workspace.yaml": "", f"{kid}/app.yaml": configmap(), f"{kid}/take.yaml": binding("root:b")}
+    )
+    owned.push("alice", {f"{kid}/workspace.yaml": f"{HEAD}spec: {{serve: {{commit: {owned.repo.head}}}}}\n"})
+    owned.push("alice", {f"{kid}/take.yaml": None})
+    owned.push("alice", {f"{kid}/again.yaml": binding("root:b")})
+    did = owned.repo.head
+    assert owned.held() == {}
+    again = recovered(owned)
+    owned.push("alice", {f"{kid}/workspace.yaml": ""})
+    again.load()
+    assert UNBOUND in owned.held()["root:a:kid"][0]
+    assert_same(again, owned)
+    recovered(owned)
+    owned.push("bob", {}, f"Allow\n\nAllow-Push: {did}\n")
+    assert owned.held() == {}
+
+
+def test_what_the_branch_said_all_the_while_is_asked_about_by_no_pin(owned: OwnedFleet) -> None:
+    kid = f"{R}/a/kid"
+    owned.push(ADMIN, {f"{kid}/workspace.yaml": "", f"{kid}/take.yaml": binding("root:b")})
+    first = owned.repo.head
+    owned.push("alice", {f"{kid}/app.yaml": configmap()})
+    for commit in (first, owned.repo.head):
+        owned.push("alice", {f"{kid}/workspace.yaml": f"{HEAD}spec: {{serve: {{commit: {commit}}}}}\n"})
+        assert owned.held() == {}
+    owned.push("alice", {f"{kid}/take.yaml": None, f"{kid}/other.yaml": binding("root:b")})
+    owned.push("alice", {f"{kid}/workspace.yaml": ""})
+    assert owned.held() == {}
 
 
 # -- types that a workspace.yaml does not name in full

@@ -9,14 +9,16 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from support.happenings import EVENTS, PUSHES, Happening, History
-from support.loadedfleet import A, LoadedFleet, configmap
+from support.happenings import BEGIN, EVENTS, PUSHES, Happening, History
+from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.recoveries import SLICES
+from support.widgets import binding
 
 from apiserver.model.errors import StatusError
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
 from apiserver.stores import open_at
+from reconciler.layout.tree import ROOT
 from reconciler.repository.objects import Repository
 from reconciler.viewing.filling import STORE, CommitFilling
 from reconciler.viewing.recordings import Recordings
@@ -94,6 +96,31 @@ def test_what_was_never_served_is_as_it_would_be(fleet: LoadedFleet, tmp_path: P
     store.close()
 
 
+def test_what_others_have_is_held_though_nobody_recorded_it(fleet: LoadedFleet, tmp_path: Path) -> None:
+    """Read of its provider, and of a consumer that has nothing of it itself."""
+    consumers = {f"{ROOT}/d/workspace.yaml": "", f"{ROOT}/d/binding.json": binding("root:a")}
+    fleet.begin({**BEGIN, **consumers})
+    fleet.publish()
+    fleet.commit({f"{A}/export.json": None, f"{A}/app.yaml": configmap(value="later")})
+
+    for path in ("root:a", "root:b", "root:d"):
+        store = filled(fleet, tmp_path / path.rpartition(":")[2], fleet.repo.head, path)
+        assert said(store, path) == said(fleet.store, path), path
+        store.close()
+    assert fleet.record("root:a").errors
+
+
+def test_what_nobody_has_goes_though_nobody_recorded_it(fleet: LoadedFleet, tmp_path: Path) -> None:
+    fleet.begin({**BEGIN, f"{B}/w.json": None})
+    fleet.publish()
+    fleet.commit({f"{A}/export.json": None})
+
+    store = filled(fleet, tmp_path / "gone", fleet.repo.head, "root:a")
+    assert said(store, "root:a") == said(fleet.store, "root:a")
+    assert not fleet.record("root:a").errors
+    store.close()
+
+
 def test_the_workspaces_below_are_there_where_they_are_asked_for(fleet: LoadedFleet, tmp_path: Path) -> None:
     fleet.begin({f"{A}/kid/workspace.yaml": "", f"{A}/kid/kid/workspace.yaml": ""})
     fleet.publish()
@@ -129,6 +156,7 @@ HISTORIES = st.lists(
 
 @settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
 @example([("remove", 0, False)])  # what root:b takes of root:a is served still, though its directory is gone
+@example([("record in a load", 0, False), ("record and die", 2, False)])  # what is below one that stays
 @given(HISTORIES)
 def test_every_recorded_commit_is_read_as_it_was_served(
     tmp_path_factory: pytest.TempPathFactory, history: History
