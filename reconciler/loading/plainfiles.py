@@ -16,8 +16,8 @@ from reconciler.layout.compare import changes
 from reconciler.layout.draft import Draft
 from reconciler.layout.errors import BadFile
 from reconciler.layout.manifest import Manifest, may_say, read
+from reconciler.layout.renderedaround import RenderedAround
 from reconciler.layout.source import ManifestSource, NotWritten, Piece, PieceChange, all_changes
-from reconciler.layout.surroundings import Surroundings
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, problem
 from reconciler.layout.yamldoc import locate
 from reconciler.loading.files import Files
@@ -89,7 +89,7 @@ class PlainFiles:
                 yield from read(self._tree.repo.blob(entry.id), path).objects
 
     def editor(self, draft: Draft) -> FileEditor:
-        return FileEditor(draft, Surroundings(self._tree, self._directory).marker)
+        return FileEditor(draft, RenderedAround(self._tree, self._directory).marker)
 
     def written(self) -> WrittenFiles:
         return WrittenFiles(self._files, self._tree, self._directory)

@@ -20,7 +20,7 @@ class _Place(NamedTuple):
     marker: str
 
 
-class Surroundings:
+class RenderedAround:
     """Of one workspace in one tree."""
 
     def __init__(self, tree: WorkspaceTree, workspace: WorkspaceDir) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from reconciler.layout.surroundings import Surroundings
+from reconciler.layout.renderedaround import RenderedAround
 from reconciler.layout.tree import WorkspaceTree
 
 R = "workspaces/root"
@@ -25,8 +25,8 @@ def tree(planted: Callable[[Mapping[str, bytes]], WorkspaceTree]) -> WorkspaceTr
     return planted(files)
 
 
-def around(tree: WorkspaceTree) -> Surroundings:
-    return Surroundings(tree, next(iter(tree.workspaces())))
+def around(tree: WorkspaceTree) -> RenderedAround:
+    return RenderedAround(tree, next(iter(tree.workspaces())))
 
 
 @pytest.mark.parametrize(
