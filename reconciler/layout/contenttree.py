@@ -25,8 +25,8 @@ class ContentTree(WorkspaceTree):
         super().__init__(repo, tree_id, grouping=grouping)
 
     def boundary(self, level: Level, directory: str, owner: str) -> str | None:
-        """What has a workspace.yaml is left out."""
-        return f"{owner}:{directory}" if level.markers else None
+        """What has a workspace.yaml is left out, and what is another workspace's still since it had one (`claims`)."""
+        return f"{owner}:{directory}" if level.markers or directory in self.claims else None
 
     def content(self, workspace: str, directory: str) -> WorkspaceDir | None:
         """The directory as that of a workspace of the fleet; None where it is none."""
