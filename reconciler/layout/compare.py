@@ -232,8 +232,10 @@ class _Comparison:
         if unchanged and not _claims_differ(self._new, self._old, directory) and not self._differs_inside(directory):
             return
         old_level, new_level, whole = self._levels(directory, was, now)
+        sides = was.tree, now.tree
         was, old_level = self._as_counts(self._old, directory, was, old_level)
         now, new_level = self._as_counts(self._new, directory, now, new_level)
+        self._note_overlaps(was, now, sides)
         old_subs = {e.name: e.id for e in old_level.directories} if old_level else {}
         new_subs = {e.name: e.id for e in new_level.directories} if new_level else {}
         if old_level is not None or directory == ROOT:
@@ -277,6 +279,14 @@ class _Comparison:
         sides = ((self._new.repo, self._new.tree_id), (self._old.repo, self._old.tree_id))
         now, was = (repo.tree_at(tree, graft.directory) for repo, tree in sides)
         return now != was and any(e.kind == "tree" for t in (now, was) if t for e in self._new.repo.entries(t))
+
+    def _note_overlaps(self, was: _Side, now: _Side, there: tuple[str | None, str | None]) -> None:
+        """Whoever has something in a repository of his own that gives way to the fleet's in one of the trees alone is
+        told. `there`: both trees whether they give way or not."""
+        mixed = all(there) and is_marked(there[0] or "") != is_marked(there[1] or "")
+        differ = (was.tree != there[0]) != (now.tree != there[1])
+        if mixed or differ:
+            self._out.changed.update({was.source, now.source} - {""})
 
     def _as_counts(
         self, tree: WorkspaceTree, directory: str, side: _Side, level: Level | None

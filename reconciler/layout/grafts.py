@@ -19,6 +19,9 @@ from reconciler.layout.contenttree import ContentTree
 from reconciler.layout.tree import WORKSPACE_FILES, Level, WorkspaceDir, WorkspaceTree, joined, marked, unmarked
 from reconciler.repository.objects import Repository, TreeEntry
 
+OF = "of"
+"""In what is recorded of a graft, or of a workspace in it: the logical cluster of the workspace that has the source."""
+
 
 class GraftKey(NamedTuple):
     """What a graft is, so that two can be compared. `theirs`: the directory in the tenant's repository that is the
@@ -30,23 +33,27 @@ class GraftKey(NamedTuple):
 
 
 class Graft:
-    """Of the workspace that stands in `directory` of the fleet's tree. `tree`: of the tenant's commit; None where that
-    is not here. Then `known` are the directories (as of the fleet's tree) in which workspaces are known to be, of which
-    nothing else is."""
+    """Of the workspace that stands in `directory` of the fleet's tree. `said`: what is recorded of it (see
+    FleetRecord.grafts). `opened`: gives the tree of the tenant's commit; None where that is not here. Then the key's
+    `known` are the directories (as of the fleet's tree) in which workspaces are known to be, of which nothing else
+    is."""
 
-    def __init__(self, directory: str, key: GraftKey, tree: ContentTree | None) -> None:
-        self.directory, self.key, self.tree = directory, key, tree
+    def __init__(
+        self, directory: str, key: GraftKey, said: Mapping[str, str], opened: Callable[[], ContentTree] | None
+    ) -> None:
+        self.directory, self.key, self.said, self._opened = directory, key, said, opened
 
     @property
-    def repo(self) -> Repository | None:
-        return self.tree.repo if self.tree is not None else None
+    def tree(self) -> ContentTree | None:
+        return self._opened() if self._opened is not None else None
 
     @cached_property
     def top(self) -> str:
         """The id of the directory that is the content, "" where there is none."""
-        if self.tree is None:
+        tree = self.tree
+        if tree is None:
             return self._unknown(self.directory) if self.key.known else ""
-        found = self.tree.repo.tree_at(self.tree.tree_id, self.key.theirs)
+        found = tree.repo.tree_at(tree.tree_id, self.key.theirs)
         return marked(self.key.commit.repository, found) if found is not None else ""
 
     def real(self, directory: str) -> str:
@@ -56,34 +63,35 @@ class Graft:
 
     def stack(self, directory: str) -> ignore.Stack:
         """The ignore rules that hold for what is in a directory: those of the tenant's repository alone."""
-        return self.tree.stack(self.real(directory)) if self.tree is not None else ()
+        tree = self.tree
+        return tree.stack(self.real(directory)) if tree is not None else ()
 
     def level(self, tree: str, directory: str) -> Level:
         """One directory, as WorkspaceTree.look has it."""
-        if self.tree is None:
+        there, real = self.tree, self.real(directory)
+        if there is None:
             return self._level_of_known(tree, directory)
-        real = self.real(directory)
-        level = self.tree.look(unmarked(tree), real, self.tree.above(real))
+        level = there.look(unmarked(tree), real, there.above(real))
         name = self.key.commit.repository
         return level._replace(tree=tree, directories=[e._replace(id=marked(name, e.id)) for e in level.directories])
 
     def subdirectory(self, tree: str, directory: str, name: str) -> TreeEntry | None:
         """One that is not ignored."""
-        if self.tree is None:
+        there, real = self.tree, self.real(directory)
+        if there is None:
             return next((e for e in self._level_of_known(tree, directory).directories if e.name == name), None)
-        found = self.tree.repo.pick(unmarked(tree), (name,)).get(name)
-        real = self.real(directory)
+        found = there.repo.pick(unmarked(tree), (name,)).get(name)
         if found is None or found.kind != "tree":
             return None
-        if ignore.ignored(self.tree.stack(real), joined(real, name), directory=True):
+        if ignore.ignored(there.stack(real), joined(real, name), directory=True):
             return None
         return found._replace(id=marked(self.key.commit.repository, found.id))
 
     def files(self, place: WorkspaceDir) -> Iterator[tuple[str, TreeEntry]]:
         """A workspace's own files, by their paths in the tenant's repository."""
-        if self.tree is not None:
-            found = self.tree.content(place.path, place.theirs)
-            yield from self.tree.files(found) if found is not None else ()
+        there = self.tree
+        found = there.content(place.path, place.theirs) if there is not None else None
+        yield from there.files(found) if there is not None and found is not None else ()
 
     def _level_of_known(self, tree: str, directory: str) -> Level:
         known, inside = self.key.known or frozenset(), f"{directory}/"
@@ -105,6 +113,7 @@ class Grafts:
         self.by_directory, self._counts = found, counts
         self.keys: Mapping[str, GraftKey] = {directory: graft.key for directory, graft in found.items()}
         self.digest = frozenset(self.keys.items())
+        self._clusters = {graft.said.get(OF, ""): graft for graft in found.values()}
 
     def at(self, tree: WorkspaceTree, directory: str) -> Graft | None:
         """That of the workspace in a directory, where the tree has one there."""
@@ -128,8 +137,9 @@ class Grafts:
     def with_(self, graft: Graft) -> Grafts:
         return Grafts({**self.by_directory, graft.directory: graft}, self._counts)
 
-    def without(self, directory: str) -> Grafts:
-        return Grafts({at: graft for at, graft in self.by_directory.items() if at != directory}, self._counts)
+    def of(self, cluster: str) -> Graft | None:
+        """That of the workspace with this logical cluster."""
+        return self._clusters.get(cluster)
 
 
 NO_GRAFTS = Grafts(MappingProxyType({}))

@@ -96,7 +96,6 @@ class WorkspaceTree:
         tree_id: str,
         claims: Mapping[str, str] | None = None,
         grouping: Grouping | None = None,
-        grafts: Grafts | None = None,
     ) -> None:
         """`grouping`: what other trees of the repository were found to hold, and what this one will be."""
         self.repo = repo
@@ -106,8 +105,17 @@ class WorkspaceTree:
         self.duplicates: dict[str, list[str]] = {}
         self.renders: dict[str, WorkspaceDir] = {}
         self._stacks: dict[str, ignore.Stack] = {}
-        self.grafts = grafts if grafts is not None and grafts.by_directory else None
+        self.grafts: Grafts | None = None
         self._grafted: dict[str, Graft | None] = {}
+
+    def with_grafts(self, grafts: Grafts) -> WorkspaceTree:
+        """The same, which shows them, too."""
+        self.grafts = grafts if grafts.by_directory else None
+        return self
+
+    def regrafted(self, grafts: Grafts) -> WorkspaceTree:
+        """The same tree with others."""
+        return WorkspaceTree(self.repo, self.tree_id, self.claims, self._grouping).with_grafts(grafts)
 
     def beside(self, tree_id: str) -> WorkspaceTree:
         """Another tree of the repository, by what it says itself: nobody claims a directory in it."""
@@ -482,6 +490,14 @@ class WorkspaceTree:
     def _note(self, level: Level, directory: str, found: Subdirectories) -> None:
         self._grouping.note(directory, level.tree, level.stack, found, len(level.directories))
 
+    def has(self, directory: str) -> bool:
+        """Whether there is such a directory, ignored or not."""
+        if self.repo.tree_at(self.tree_id, directory) is not None:
+            return True
+        graft = self.graft_of(directory)
+        there = graft.tree if graft is not None else None
+        return there is not None and graft is not None and there.has(graft.real(directory))
+
     def _descend(self, directory: str) -> WorkspaceDir | None:
         """The innermost workspace on the way down to a directory; None when the way is absent or ignored."""
         if directory != ROOT and not directory.startswith(ROOT + "/"):
@@ -574,6 +590,11 @@ def marked(repository: str, tree: str) -> str:
 
 def is_marked(tree: str) -> bool:
     return _MARK in tree
+
+
+def is_unknown(place: WorkspaceDir | None) -> bool:
+    """Whether no more is known of a workspace in a tenant's repository than that it is there."""
+    return place is not None and place.manifest is not None and not place.manifest.id
 
 
 def unmarked(tree: str) -> str:

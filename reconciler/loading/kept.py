@@ -64,10 +64,15 @@ class KeptWorkspaces:
     def look(self) -> None:
         """Finds all of them where they are to be brought back: the store may not know them."""
         for top, since in self.tops.items():
-            here = self._trees.at(since)
+            here = self._trees.at(since) if not since.repository else self._there(top, since)
             uppermost = here.find(top)
             for directory in here.workspaces(uppermost) if uppermost is not None else ():
                 self._of[directory.path] = Kept(here, None)
+
+    def _there(self, top: str, since: CommitRef) -> WorkspaceTree:
+        """Of a workspace in a tenant's repository: as a commit of that has it, and all else as it is served."""
+        served = self._served.passed
+        return self._trees.at(served, None, self._trees.since(since, top, self._trees.at(served)))
 
     def judge(
         self, removed: Collection[str], here: Collection[str], is_there: Callable[[str], bool], removals: Removals
@@ -77,7 +82,7 @@ class KeptWorkspaces:
         before, gone = dict(self.tops), set(removed)
         for top in before:
             if (
-                removals.hears()
+                removals.hears(top)
                 or any(paths.is_within(p, top) for p in here)
                 or any(paths.is_within(top, p) for p in removed)
             ):
@@ -90,7 +95,7 @@ class KeptWorkspaces:
                 continue
             innermost = max((top for top in before if paths.is_within(removal.path, top)), key=len, default="")
             uppermost = next((record for record in removal.members if record.path == removal.path), None)
-            since = self._served.commit(uppermost) if uppermost is not None else removals.since
+            since = self._served.since(uppermost) if uppermost is not None else removals.since
             self.tops[removal.path] = before.get(innermost) or since
             # What stayed below it already is not in that commit.
             self.tops |= {top: since for top, since in before.items() if paths.is_within(top, removal.path)}

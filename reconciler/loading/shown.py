@@ -243,7 +243,7 @@ class Shown:
         writes = read_fleet(self._repo, self._repo.commit(commit.id).tree).writes
         fleet = replace(fleet, commit=commit, writes=writes, holder=holder, shown=recorded.commit)
         fleet = replace(fleet, claims=facts.claims, kept=facts.kept, arriving=facts.arriving)
-        return replace(fleet, admitted=facts.admitted, verified=facts.verified)
+        return replace(fleet, admitted=facts.admitted, verified=facts.verified, grafts=facts.grafts)
 
     def _note(self, fleet: FleetRecord) -> None:
         if fleet != tree.fleet(self._store):

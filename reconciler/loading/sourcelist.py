@@ -14,7 +14,9 @@ from apiserver.model.commits import CommitRef
 from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import View
+from reconciler.layout.grafts import OF
 from reconciler.layout.sourceref import SourceRef
+from reconciler.loading.sourced import GRAFTED
 from reconciler.repository.sourcerefs import source_name
 
 _OF_SOURCE = "spec.source: "
@@ -37,33 +39,44 @@ class ListedSource(NamedTuple):
 def listed(store: View) -> dict[str, ListedSource]:
     """All that are to be followed, by name."""
     found = [each for record in tree.sourced(store) for each in _of(store, record)]
+    keep: dict[str, frozenset[str]] = {}
+    for each in found:
+        keep[each.name] = keep.get(each.name, frozenset()) | each.keep
     # Of two branches of one repository the one counts that is wanted.
-    return {each.name: each for each in sorted(found, key=lambda each: each.is_wanted)}
+    return {each.name: each._replace(keep=keep[each.name]) for each in sorted(found, key=lambda each: each.is_wanted)}
 
 
 def _of(store: View, record: WorkspaceRecord) -> Iterator[ListedSource]:
-    served = commits.parse(tree.summary(store, record.path).get("content") or "")
+    served, path = commits.parse(tree.summary(store, record.path).get("content") or ""), record.path
     for said, wanted in ((record.source, False), (record.follows, True)):
-        ref = SourceRef.kept(said)
+        ref, of = SourceRef.kept(said), said.get(OF, "")
         if ref is not None:
-            name = source_name(record.cluster, ref.repository)
+            name = source_name(of or record.cluster, ref.repository)
             keep = frozenset({served.id} if served and served.repository == name else ())
-            yield ListedSource(name, record.path, record.cluster, ref, keep, wanted)
+            above = tree.workspace_of(store, of) if of else None
+            if above is not None:  # whose the address and the Secret are
+                path, ref = above.path, ref._replace(path="")
+            yield ListedSource(name, path, of or record.cluster, ref, keep, wanted and not of)
 
 
 Judged = dict[str, tuple[SourceRef, str]]
-"""With which source, at which head, workspaces were judged last, by path."""
+"""With which source, at which head, workspaces were judged last, by path. "" as head: it is to be judged again."""
+_UNKNOWN = (SourceRef("", ""), "?")
 
 
 def told_of(store: View, judged: Judged) -> None:
     """Forgets of whom it is known that are held for their source itself, or for what it takes of others: who may sign
     what is there, and take what, the fleet says, which is at another commit by now."""
-    for path in [*judged]:
-        record = tree.workspace_at(store, path)
-        if record is None or not record.errors:
+    records = (tree.workspace_at(store, path) for path in tree.held(store))
+    for record in records:
+        if record is None or not record.errors or not (record.source or record.follows):
             continue
-        if tree.summary(store, path).get("trespasses") or any(_OF_SOURCE in error for error in record.errors):
-            del judged[path]
+        above = tree.workspace_of(store, record.follows.get(OF, ""))
+        path = above.path if above is not None else record.path
+        if path not in judged:
+            continue
+        if tree.summary(store, record.path).get("trespasses") or any(_OF_SOURCE in error for error in record.errors):
+            judged[path] = judged[path][0], ""
 
 
 def due(
@@ -79,9 +92,25 @@ def due(
             continue
         if lost and record.served:
             continue
-        serves = commits.parse(record.source.get("commit", ""))
-        if record.served and not record.errors and serves == CommitRef(source.name, head):
+        serves, at = commits.parse(record.source.get("commit", "")), CommitRef(source.name, head)
+        is_there = record.served and not record.errors and serves == at
+        if is_there and record.follows.get(GRAFTED) == str(at) and judged.get(source.path, _UNKNOWN)[1]:
             judged[source.path] = source.ref, head
         else:
             out.add(source.path)
+    return out | _back(store, heads, judged)
+
+
+def _back(store: View, heads: dict[str, str], judged: Judged) -> set[str]:
+    """Those in another one's source of which nothing is served, and something is here."""
+    out = set[str]()
+    for path in tree.held(store):
+        record = tree.workspace_at(store, path)
+        ref = SourceRef.kept(record.follows) if record is not None and not record.served else None
+        if record is None or ref is None or OF not in record.follows:
+            continue
+        head = heads.get(source_name(record.follows[OF], ref.repository), "")
+        if head and judged.get(path) != (ref, head):
+            judged[path] = ref, head
+            out.add(path)
     return out
