@@ -66,17 +66,20 @@ _UNKNOWN = (SourceRef("", ""), "?")
 
 def told_of(store: View, judged: Judged) -> None:
     """Forgets of whom it is known that are held for their source itself, or for what it takes of others: who may sign
-    what is there, and take what, the fleet says, which is at another commit by now."""
-    records = (tree.workspace_at(store, path) for path in tree.held(store))
-    for record in records:
-        if record is None or not record.errors or not (record.source or record.follows):
+    what is there, and take what, the fleet says, which is at another commit by now. Where that is held which stands in
+    the source of another, that one is to be judged again."""
+    for record in (tree.workspace_at(store, path) for path in tree.held(store)):
+        if record is None or not (record.source or record.follows):
+            continue
+        if not (
+            tree.summary(store, record.path).get("trespasses") or any(_OF_SOURCE in error for error in record.errors)
+        ):
             continue
         above = tree.workspace_of(store, record.follows.get(OF, ""))
-        path = above.path if above is not None else record.path
-        if path not in judged:
-            continue
-        if tree.summary(store, record.path).get("trespasses") or any(_OF_SOURCE in error for error in record.errors):
-            judged[path] = judged[path][0], ""
+        if above is None:
+            judged.pop(record.path, None)
+        elif above.path in judged:
+            judged[above.path] = judged[above.path][0], ""
 
 
 def due(

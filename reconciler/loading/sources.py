@@ -62,7 +62,7 @@ class Sources:
         self.directories_in: Callable[[str], Mapping[str, str]] = lambda _: {}
 
     def of(self, tree: WorkspaceTree, directory: WorkspaceDir) -> ManifestSource:
-        if is_nowhere(directory):
+        if is_nowhere(directory) or directory.theirs:  # of the fleet's own there is nothing where a tenant has it
             return NoContent()
         files = self._files.get(tree.repo) or self._first(tree)
         for kind in KINDS:

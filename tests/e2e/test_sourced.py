@@ -138,6 +138,51 @@ def test_a_tenants_push_is_served_and_survives_all_that_happens_to_it(
     assert PASSWORD not in log
 
 
+def test_a_directory_of_his_is_a_workspace_below(
+    plane: Callable[..., Plane], tenant: Tenant, tmp_path: Path, eventually: Any
+) -> None:
+    folder, data, kid = tmp_path / "fleet", tmp_path / "server" / "data", tenant.work / "deploy" / "team" / "kid"
+    (folder / A).mkdir(parents=True)
+    (folder / "treeplane.yaml").write_text(FLEET)
+    (folder / "workspaces/root/said.yaml").write_text(config("root"))
+    (folder / A / "workspace.yaml").write_text(sourcing(tenant.url))
+    secrets = data / "keys" / "secrets" / "root"
+    secrets.mkdir(parents=True)
+    strings = {"username": "u", "password": PASSWORD, "caFile": tenant.server.ca.decode()}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "shop"}, "stringData": strings}
+    (secrets / "shop.json").write_text(json.dumps(secret))
+    kid.mkdir(parents=True)
+    (kid / "workspace.yaml").write_text("")
+    (kid / "said.yaml").write_text(config("kid"))
+    tenant.push("first")
+    running = plane(folder, "--trust-sources", "root:a", "--source-interval", "1", data=data)
+
+    def kids() -> str:
+        asked = "get", "configmap", "said", "-o", "jsonpath={.data.a}"
+        return running.kubectl(*asked, workspace="root:a:kid", check=False)
+
+    def below() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]]
+        found = json.loads(running.kubectl("get", "workspaces", "-o", "json", workspace="root:a"))["items"]
+        return found
+
+    eventually(lambda: kids() == "kid", 30, "the workspace below is served")
+    tree = running.kubectl("ws", ":root") + running.kubectl("ws", "tree")
+    assert "    ├── a\n    │   └── kid\n" in tree
+    (kid / "said.yaml").write_text(config("more"))
+    tenant.push("second")
+    eventually(lambda: kids() == "more", 30, "so is what is pushed")
+
+    shutil.rmtree(kid)
+    tenant.push("third")
+    eventually(lambda: "Allow-Delete" in json.dumps(below()), 30, "that it goes has to be allowed")
+    assert (kids(), said(running)) == ("more", "third")
+    digest = json.dumps(below()).partition("Allow-Delete: ")[2][:40]
+    tenant.push("fourth", message=f"Let it go\n\nAllow-Delete: {digest}")
+    eventually(lambda: below() == [], 30, "and then it goes")
+    assert "NotFound" in running.kubectl("get", "configmap", "said", workspace="root:a:kid", check=False) or not kids()
+
+
 def is_recorded(plane: Plane, clone: Clone, was: str) -> bool:
     """Whether the status branch says what is served, and no longer what was."""
     where = str(plane.data / "repo" / "fleet.git")

@@ -12,6 +12,8 @@ from support.recoveries import assert_same, recover
 from support.sourcedfleet import HEAD, OTHER, SHOP, SourcedFleet, TenantRepos, sourcing
 
 from apiserver.model import commits
+from apiserver.model.commits import CommitRef
+from reconciler.layout import contenttree
 from reconciler.loading.sourced import GRAFTED
 from reconciler.repository.sourcerefs import source_name
 
@@ -309,7 +311,7 @@ def test_a_crash_between_both_is_made_good(fleet: SourcedFleet, another: Another
     fleet.fetch()
     follow, fleet.loader._follow_sources = fleet.loader._follow_sources, lambda: iter(())  # type: ignore[assignment]
     fleet.look()
-    fleet.loader._follow_sources = follow  # type: ignore[method-assign]
+    fleet.loader._follow_sources = follow
     fleet.loader = fleet.new_loader()
     assert "root:a:two" not in fleet.paths()
     settle(fleet)
@@ -321,8 +323,31 @@ def test_nobody_else_is_looked_at(fleet: SourcedFleet) -> None:
     settle(fleet)
     judged: list[str] = []
     make = fleet.loader.sources.sourced
-    fleet.loader.sources.sourced = lambda path, *more: (judged.append(path), make(path, *more))[1]  # type: ignore[method-assign]
+
+    def noting(path: str, commit: CommitRef, directory: str) -> Any:
+        judged.append(path)
+        return make(path, commit, directory)
+
+    fleet.loader.sources.sourced = noting  # type: ignore[method-assign]
     fleet.commit({f"{B}/app.yaml": configmap(a="new")})
     assert judged == []
     fleet.push({f"{KID}/app.yaml": configmap(a="new")})
     assert set(judged) == {"root:a", "root:a:kid"}
+
+
+def test_a_source_has_so_many_workspaces(fleet: SourcedFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contenttree, "MOST_WORKSPACES", 2)
+    fleet.push({"deploy/two/workspace.yaml": "", "deploy/three/workspace.yaml": ""})
+    [error] = fleet.held()["root:a"]
+    assert "deploy/ holds more than 2 workspaces" in error
+    assert {path for path in fleet.paths() if path.startswith("root:a:")} == {"root:a:kid"}
+
+
+def test_it_stays_where_the_workspace_above_would_move(fleet: SourcedFleet, another: Another) -> None:
+    uid = fleet.workspace("root:a")["metadata"]["uid"]
+    moved = sourcing().replace("spec:", f"metadata: {{uid: {uid}}}\nspec:")
+    fleet.commit({A: None, f"{B}/a/workspace.yaml": moved})
+    settle(fleet)
+    assert fleet.data("root:a:kid") == {"a": "kid"}
+    assert "cannot move to root:b:a" in " ".join(fleet.held()["root:a"])
+    recovers(fleet, another)

@@ -19,16 +19,19 @@ from support.widgets import binding, export, schema, widget
 
 from apiserver.model import commits
 from reconciler.layout.contenttree import ContentTree
+from reconciler.loading.sourced import GRAFTED
 
 WORDS = (
     *("push", "push", "push", "more", "many", "few", "break", "empty", "leave", "mend"),
     *("back", "forth", "rewrite", "let", "permit", "away", "here", "follow", "follow", "gone"),
     *("swap", "path", "home", "source", "source", "beside", "fleet", "kid", "drop"),
+    *("child", "child", "spoil", "remove", "orphan", "twin", "deny"),
     *("export", "withdraw", "bind", "use", "publish", "restart", "die", "die", "lose", "allow"),
 )
 HISTORIES = st.lists(st.tuples(st.sampled_from(WORDS), st.integers(0, 47), st.booleans()), min_size=1, max_size=12)
 History = list[tuple[str, int, bool]]
 URLS = (SHOP, OTHER)
+FILES = ("workspace.yaml", "app.yaml")
 MANY = "---\n".join(configmap(f"m{number}") for number in range(12))
 
 
@@ -100,6 +103,10 @@ class Sourcing:
             "beside": {f"{at}/extra.yaml": configmap("extra")},
             "fleet": {"workspaces/root/app.yaml": configmap(v=str(number))},
             "kid": {f"{at}/kid/workspace.yaml": "", f"{at}/kid/k.yaml": configmap("k", v=str(number))},
+            "twin": {
+                f"{at}/own/{_child(number)}/workspace.yaml": "",
+                f"{at}/own/{_child(number)}/app.yaml": configmap(),
+            },
             "drop": {at: None},
             "bind": {f"{B}/workspace.yaml": "", f"{B}/binding.json": binding("root:a")},
             "use": {f"{B}/workspace.yaml": "", f"{B}/w.json": widget(size=number)},
@@ -117,7 +124,7 @@ class Sourcing:
             self.push(url, {"deploy/app.yaml": configmap(v=str(number))}, parent=repo.commits[0])
         elif word in ("let", "permit"):
             record = self.fleet.record("root:a") if "root:a" in self.fleet.paths() else None
-            errors = " ".join(record.errors) if record is not None else ""
+            errors = " ".join(" ".join(each.errors) for each in self.fleet.records() if each.path.startswith("root:a"))
             was = commits.parse(record.source.get("commit", "")).id if record is not None else ""
             digest = errors.partition("Allow-Delete: ")[2][:40]
             said = f"Allow-Rewrite: {was}\n" if word == "let" and was else f"Allow-Delete: {digest}\n" if digest else ""
@@ -130,6 +137,14 @@ class Sourcing:
                 "break": {"deploy/app.yaml": "broken: [\n"},
                 "empty": {"deploy": None},
                 "leave": {"deploy/kid/workspace.yaml": ""},
+                "child": {
+                    f"deploy/{_child(number)}/workspace.yaml": "",
+                    f"deploy/{_child(number)}/app.yaml": configmap(v=str(number)),
+                },
+                "spoil": {f"deploy/{_child(number)}/app.yaml": "broken: [\n"},
+                "remove": {f"deploy/{_child(number)}": None},
+                "orphan": {f"deploy/{_child(number)}/workspace.yaml": None},
+                "deny": {f"deploy/{_child(number)}/workspace.yaml": sourcing()},
                 "gone": {"deploy/kid": None, "deploy/more": None},
                 "mend": {"deploy/app.yaml": configmap(), "deploy/schema.json": schema(), "deploy/kid": None},
                 "export": {
@@ -187,6 +202,7 @@ class Sourcing:
     def said(self, source: dict[str, str]) -> dict[str, str] | None:
         repo = self.tenants.at(source["repository"]).repo
         here = ContentTree(repo, repo.commit(commits.parse(source["commit"]).id).tree)
+        here.claims |= self.fleet.loader.sources.directories_in(commits.parse(source["commit"]).repository)
         place = here.content("root:a", source.get("path", ""))
         assert place is not None
         entry = next((each for path, each in here.files(place) if path.endswith("app.yaml")), None)
@@ -216,6 +232,10 @@ def begin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 )
 @given(history=HISTORIES)
 @example(history=[("push", 0, True), ("rewrite", 0, True), ("publish", 0, False), ("let", 0, True)])
+@example(history=[("child", 0, True), ("spoil", 0, True), ("child", 6, True), ("remove", 0, True), ("permit", 0, True)])
+@example(history=[("child", 0, True), ("orphan", 0, True), ("lose", 0, True), ("deny", 0, True)])
+@example(history=[("child", 0, True), ("child", 2, True), ("swap", 2, True), ("lose", 0, True), ("allow", 0, True)])
+@example(history=[("child", 4, True), ("twin", 0, True), ("twin", 4, True), ("home", 0, True), ("allow", 0, True)])
 @example(history=[("many", 0, True), ("few", 0, True), ("permit", 0, True), ("swap", 2, True)])
 def test_a_recovery_comes_to_the_same(begin: Any, history: History) -> None:
     happening = begin()
@@ -242,6 +262,11 @@ def test_a_recovery_comes_to_the_same(begin: Any, history: History) -> None:
         assert new.writer().flush() is None
 
 
+def _child(number: int) -> str:
+    """The directory of a workspace in a tenant's repository."""
+    return ("one", "group/two", "one/three")[number % 3]
+
+
 def agreed(fleet: SourcedFleet) -> Any:
     """What is the same of a server that waited for what was away, but for since when things are so."""
     lines = [line for line in text(fleet) if '"lastTransitionTime"' not in line]
@@ -249,4 +274,5 @@ def agreed(fleet: SourcedFleet) -> Any:
 
 
 def sources(fleet: SourcedFleet) -> dict[str, Any]:
-    return {record.path: (record.source, record.follows) for record in fleet.records()}
+    found = ((r, {name: said for name, said in r.follows.items() if name != GRAFTED}) for r in fleet.records())
+    return {record.path: (record.source, follows) for record, follows in found}

@@ -113,3 +113,19 @@ def test_without_an_owner_whoever_set_the_source_stands_for_it(
     new.follow()
     assert new.held() == {}
     assert new.find("root:a", "apibindings.apis.kcp.io", "widgets") is not None
+
+
+def test_what_a_workspace_below_takes_is_asked_of_the_same(fleet: OwnedSources) -> None:
+    kid = "deploy/kid"
+    fleet.owned_by("tess")
+    fleet.push({f"{kid}/workspace.yaml": "", f"{kid}/app.yaml": configmap(a="kid")})
+    assert (fleet.held(), fleet.data("root:a:kid")) == ({}, {"a": "kid"})
+    fleet.push({f"{kid}/binding.json": binding("root:b"), "deploy/app.yaml": configmap(a="later")})
+    [said] = fleet.held()["root:a:kid"]
+    assert f"APIBinding widgets, for which tess stands: {UNBOUND}" in said
+    assert said.startswith(f"{kid}/binding.json:")
+    assert fleet.data("root:a") == {"a": "later"}
+    fleet.by("bob", {f"{R}/b/bind.yaml": granting("bind", EXPORTS, "tess", name="bind")})
+    fleet.loader.look_again({"root:a"})
+    assert fleet.held() == {}
+    assert fleet.find("root:a:kid", "apibindings.apis.kcp.io", "widgets")
