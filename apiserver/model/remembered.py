@@ -34,6 +34,10 @@ class Remembered(Generic[K, V]):
             self._kept.move_to_end(key)
             return found[0]
 
+    def forget(self, key: K) -> None:
+        with self._lock:
+            self.size -= self._kept.pop(key, (None, 0))[1]
+
     def copy(self) -> Remembered[K, V]:
         """What is remembered now, for one whose own finds are nobody else's."""
         out: Remembered[K, V] = Remembered(self._most)

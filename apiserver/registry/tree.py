@@ -50,10 +50,10 @@ class WorkspaceRecord:
     was judged last, in seconds since 1970; 0: never, or there is none. `locked`: Secrets that stay as they are, since
     nobody here can read what git says of them, and why. `source`: what has its own content served from another
     repository: that `repository`, `branch`, `path` and `secret` (see layout/sourceref), and the `commit` there; {} for
-    most. `follows`: the same of the source by which it was judged last, without a commit:
-    another one while it is held, or has nothing of it yet; {} where there is none. It says `grafted`, too: up to which
-    commit the workspaces follow that are below it there. Of one of these both say `of`: the logical cluster of the
-    workspace above whose source it is.
+    most. `follows`: the same of the source by which it was judged last, without a commit: another one while it is
+    held, or has nothing of it yet; with what it is `pinned` to there; {} where there is none. It says `grafted`,
+    too: up to which commit the workspaces follow that are below it there. Of one of these both say `of`: the logical
+    cluster of the workspace above whose source it is.
     """
 
     path: str

@@ -97,12 +97,15 @@ class Holder:
         keys = self._secrets.keys_of
         repositories, renders = mirror.repositories, station.renders
         self._loader = Loader(store, repositories, identities, self._secrets.of, branch, keys=keys, renders=renders)
-        self._rendered_again = RenderedAgain(
-            store, self._loader.sources, lambda: self._loader.tree_at(tree.fleet(store))
-        )
         self._loader.carry = self._secrets.move
-        self._sourcing = Sourcing(settings, store, mirror, self._lookout.wake.set)
-        self._loader.remotes = self._sourcing.remotes
+        self._sourcing = Sourcing(settings, store, mirror, self._lookout.wake.set, renders)
+        self._sourcing.lend(self._loader)
+        self._rendered_again = RenderedAgain(
+            store,
+            self._loader.sources,
+            lambda: self._loader.tree_at(tree.fleet(store)),
+            elsewhere=self._sourcing.render_again,
+        )
         trial = Trial(self._loader, self._secrets.of, settings.keys_dir / "identities")
         self._proposals = proposals(settings, store, mirror, trial, self._check_ours)
         if settings.hosted:

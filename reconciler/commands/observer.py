@@ -45,10 +45,13 @@ class Observer:
         self._store, self._mirror = station.store, station.mirror
         self._start, self._tidying = start, tidying(station)
         self._secrets = SecretFiles(station.settings.keys_dir)
-        self._sourcing = Sourcing(station.settings, station.store, station.mirror, self._lookout.wake.set, shows=True)
+        self._sourcing = Sourcing(
+            station.settings, station.store, station.mirror, self._lookout.wake.set, station.renders, shows=True
+        )
         self._shown = Shown(station.store, station.mirror.repository, self._loader, self._secrets.move)
         self._renders = station.renders
-        self._again = RenderedAgain(station.store, Sources(station.renders), self._tree)
+        sources = Sources(station.renders)
+        self._again = RenderedAgain(station.store, sources, self._tree, elsewhere=self._sourcing.render_again)
         self._holder = ""
 
     def run(self, beginning: Beginning) -> None:
@@ -116,7 +119,7 @@ class Observer:
         branch = BranchSettings(settings.branch, settings.url)
         repositories, keys = self._mirror.repositories, self._secrets.keys_of
         loader = Loader(store, repositories, identities, self._secrets.of, branch, keys=keys, renders=self._renders)
-        loader.remotes = self._sourcing.remotes
+        self._sourcing.lend(loader)
         return loader
 
     def _tree(self) -> WorkspaceTree:

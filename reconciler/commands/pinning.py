@@ -1,13 +1,15 @@
 """`treeplane pin`, `suspend` and `resume`: commits to a workspace.yaml, made in a clone.
 
 Called by the command line. All three say one thing, `spec.serve`: a pin names a commit, a suspension is a pin to what
-is served now, and to resume takes it out. They ask no server: what is served, and since when a workspace is there, the
-status branch says, which a clone has. What would be held is refused here already, by what the server goes by.
+is served now, and to resume takes it out. Of a workspace whose content comes from a tenant's repository the commit is
+one of that, which no clone of the fleet's has. They ask no server: what is served, and since when a workspace is there,
+the status branch says, which a clone has. What would be held is refused here already, by what the server goes by.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,12 +18,15 @@ from typing import NamedTuple
 import yaml
 
 from apiserver.model import paths
+from apiserver.model.commits import NONE
+from apiserver.model.identity import logical_cluster_name
 from reconciler.commands.clone import WorkTree, clone_of
 from reconciler.commands.failure import Failure
 from reconciler.commands.validate import recorded_for
 from reconciler.layout import edit
 from reconciler.layout.errors import BadFile
 from reconciler.layout.pin import Pin
+from reconciler.layout.sourceref import SourceRef
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.layout.workspace import API_VERSION, KIND, declaration
 from reconciler.layout.yamldoc import roots
@@ -29,27 +34,32 @@ from reconciler.loading.changeset import ChangeKind
 from reconciler.loading.pins import PinFault, absent, against
 from reconciler.plan.summary import Summary
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.sourcerefs import source_name
 from reconciler.statusbranch import format
 from reconciler.statusbranch.recorded import RecordedFleet
 
 _NEVER = 1
 """Exit code: the workspace cannot be pinned so."""
 _DIGITS = 10
+_FULL = re.compile(r"[0-9a-f]{40}")
 
 
 class PinDone(NamedTuple):
-    """`pin`: what the file says by now; `commit`: the one that was made, "" where it said so already."""
+    """`pin`: what the file says by now; `commit`: the one that was made, "" where it said so already; `note`: what
+    could not be checked, "" for nothing."""
 
     workspace: str
     file: str
     change: ChangeKind
     pin: Pin | None
     commit: str
+    note: str = ""
 
     def render(self, output: str) -> str:
         """`text`, `json` or `yaml`."""
         if output != "text":
             found = {**self._asdict(), "change": self.change.value, "pin": self.pin.as_said() if self.pin else None}
+            found = {name: value for name, value in found.items() if name != "note" or value}
             return json.dumps(found, indent=2) + "\n" if output == "json" else yaml.safe_dump(found, sort_keys=False)
         said = ""
         if self.pin is not None:
@@ -57,7 +67,8 @@ class PinDone(NamedTuple):
             said = f": commit {self.pin.commit[:_DIGITS]}{until}"
         what = f"the pin of {self.workspace} is {self.change.value}{said}"
         made = f"{self.file} says so in commit {self.commit[:_DIGITS]}: git push"
-        return f"{what}\n{made if self.commit else 'nothing to commit'}\n"
+        note = f"{self.note}\n" if self.note else ""
+        return f"{what}\n{note}{made if self.commit else 'nothing to commit'}\n"
 
 
 def pin(path: str, revision: str, until: str, reason: str) -> PinDone:
@@ -104,18 +115,31 @@ class _Pinning:
         self._data = data
         said = declaration(data, place.manifest_path) if data is not None else None
         self._pin = said.pin if said is not None else None
-        if said is not None and said.source is not None:
-            text = f"the content of {place.path} comes from {said.source}, which no commit of this repository has"
-            raise Failure(text, "revert it there, and push; or take spec.source out first", _NEVER)
+        self._source = said.source if said is not None else None
 
     # -- what is asked for
 
     def set(self, revision: str, until: str, reason: str) -> PinDone:
+        if self._source is not None:
+            return self._set_there(self._source, Pin(revision, until, reason))
         found = Pin(self._clone.commit(revision), until, reason)
         self._require(found.commit, revision)
         return self.write(found, f"Pin {{}} to {found.commit[:_DIGITS]}")
 
+    def _set_there(self, source: SourceRef, found: Pin) -> PinDone:
+        """Of a workspace whose content comes from a tenant's repository, of which nothing is here."""
+        if _FULL.fullmatch(found.commit) is None:
+            text = (
+                f"the content of {self._place.path} comes from {source}, and {found.commit} is no full id of a commit"
+            )
+            raise Failure(text, "say the 40 digits: git rev-parse, in a clone of that repository", _NEVER)
+        note = f"whether {source} ever was at it cannot be checked here: the server says so in CommitApplied"
+        return self.write(found, f"Pin {{}} to {found.commit[:_DIGITS]}")._replace(note=note)
+
     def keep(self, until: str, reason: str) -> PinDone:
+        if self._source is not None:
+            there = Pin(self._served_there(self._source), until, reason)
+            return self.write(there, f"Suspend {{}} at {there.commit[:_DIGITS]}")
         found = Pin(self._served(), until, reason)
         hint = "it has to have what is served in its history: git pull"
         self._require(found.commit, f"what is served of {self._place.path}", hint)
@@ -173,6 +197,20 @@ class _Pinning:
         commit = (known.served or known.at or recorded.source).id
         pinned = self._pin_at(commit, recorded)
         return pinned.commit if pinned is not None and pinned.name != known.over else commit
+
+    def _served_there(self, source: SourceRef) -> str:
+        """The commit of a tenant's repository that is served."""
+        known, recorded = self._known(self._place), self._recorded
+        if recorded is None:
+            text = f"the status branch alone says which commit of {source} is served of {self._place.path}"
+            raise Failure(text, "git fetch; or pin it to a commit", _NEVER)
+        content = known.content if known is not None else NONE
+        first = (known.first if known is not None else "") or self._place.path
+        cluster = logical_cluster_name(recorded.facts().id, first, known.origin) if known is not None else ""
+        if not content or content.repository != source_name(cluster, source.repository):
+            text = f"nothing of {source} is served of {self._place.path}, as the status branch has it"
+            raise Failure(text, "git fetch, and wait until it is; or pin it to a commit", _NEVER)
+        return content.id
 
     def _pin_at(self, commit: str, recorded: RecordedFleet) -> Pin | None:
         """What the workspace.yaml of a commit says."""

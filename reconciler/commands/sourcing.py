@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from apiserver.model import commits
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.conditions import Condition
 from apiserver.model.keys import Key
@@ -23,9 +24,15 @@ from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.sourcesettings import follow_settings, trust
 from reconciler.controllers import sourcecondition
 from reconciler.controllers.sourcecondition import told
+from reconciler.layout.sourceref import SourceRef
 from reconciler.loading import sourcelist
+from reconciler.loading.loader import Loader
 from reconciler.loading.remotes import Remotes
+from reconciler.loading.renderings import RenderedDirectory
+from reconciler.loading.rendersahead import PreparedRenderings
 from reconciler.loading.sourcelist import Judged, ListedSource
+from reconciler.loading.sources import Sources
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository import origin
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import Mirror
@@ -51,8 +58,9 @@ class _Known:
 
 
 class Sourcing:
-    """`start`, `serve`, `close`. `ring`: wakes whoever calls `serve`. `shows`: it is done for who only shows what
-    another server records: for what that serves, of which nothing may be here, and nothing is told of it."""
+    """`start`, `serve`, `close`. `ring`: wakes whoever calls `serve`. `renders`: for what is rendered there. `shows`:
+    it is done for who only shows what another server records: for what that serves, of which nothing may be here, and
+    nothing is told of it."""
 
     def __init__(
         self,
@@ -60,17 +68,26 @@ class Sourcing:
         store: Store,
         mirror: Mirror,
         ring: Callable[[], None],
+        renders: Renders = NOWHERE,
         *,
         shows: bool = False,
     ) -> None:
         self._settings, self._store, self._ring, self._shows = settings, store, ring, shows
         self._repositories = mirror.repositories
-        self.remotes = Remotes(self._head, tuple(_places(settings, mirror)))
+        self._renderings = PreparedRenderings(renders, self._rang)
+        self._sources = Sources(renders, mirror.repositories)
+        self.remotes = Remotes(self._head, tuple(_places(settings, mirror)), is_rendered=self._renderings.is_ready)
+        self._counts: Mapping[tuple[str, str], str] = {}
+        """By name and branch the head that counts: one of which it is known what programs make of it."""
         self._known, self._judged = _Known(), Judged()
         self._told: dict[str, Condition] = {}
         self._commit = NONE
         self._again, self._seen, self._news = 0.0, -1, False
         self._follower: SourceFollower | None = None
+
+    def lend(self, loader: Loader) -> None:
+        """Has it know of tenants' repositories, and wait for nothing of them."""
+        loader.remotes, loader.sources.theirs = self.remotes, self._renderings
 
     def start(self) -> None:
         """Once all workspaces are known."""
@@ -79,6 +96,7 @@ class Sourcing:
         self._follower.start()
 
     def close(self) -> None:
+        self._renderings.drop()
         if self._follower is not None:
             self._follower.close(_END)
             self._follower = None
@@ -96,11 +114,12 @@ class Sourcing:
         self._follow(follower)
         known = self._known
         found = {name: follower.found(name) for name in known.sources}
-        heads = {name: each.commit for name, each in found.items()}
-        due = sourcelist.due(self._store, known.sources.values(), heads, self._judged, lost=self._shows)
+        came = {path for path in self._renderings.came() if tree.workspace_at(self._store, path) is not None}
+        heads = self._count(known, found)
+        due = came | sourcelist.due(self._store, known.sources.values(), heads, self._judged, lost=self._shows)
         if due:
             judge_again(due)
-            self._judged |= {s.path: (s.ref, heads[s.name]) for s in known.sources.values() if s.path in due}
+            self._judged |= {s.path: (s.ref, heads.get(s.name, "")) for s in known.sources.values() if s.path in due}
             self._follow(follower)  # what is served now is kept, and who came back may want another one
         if not self._shows:
             self._tell(known, found)
@@ -168,10 +187,55 @@ class Sourcing:
         known, follower = self._known.sources.get(name), self._follower
         if known is None or follower is None or known.ref.branch != branch:
             return ""
-        return follower.found(name).commit
+        return self._counts.get((name, branch), "")
+
+    def _count(self, known: _Known, found: Mapping[str, Found]) -> dict[str, str]:
+        """Has heads count of which all is known; by name those that do."""
+        counts, heads = dict[tuple[str, str], str](), dict[str, str]()
+        for name, source in known.sources.items():
+            key, head = (name, source.ref.branch), found[name].commit
+            if head and (head == self._counts.get(key) or self._is_rendered(source, head)):
+                counts[key] = head
+            elif head and key in self._counts:
+                counts[key] = self._counts[key]
+            heads[name] = counts.get(key, "")
+        self._counts = counts
+        return heads
+
+    def _is_rendered(self, source: ListedSource, head: str) -> bool:
+        """Of what is served already nothing is looked at: after a start that is so of most."""
+        at, record = CommitRef(source.name, head), tree.workspace_at(self._store, source.path)
+        if record is not None and record.source == {**source.ref.as_kept(), "commit": str(at)}:
+            return True
+        return self._renderings.is_ready(source.path, self._rendered(source.path, source.ref, at))
+
+    def render_again(self, paths: Collection[str]) -> None:
+        """What workspaces have there, at what counts and at what is served of it."""
+        for source in self._known.sources.values():
+            if source.path in paths and source.is_wanted:
+                head = CommitRef(source.name, self._counts.get((source.name, source.ref.branch), ""))
+                self._renderings.again(source.path, self._rendered(source.path, source.ref, head))
+        self._rang()
+
+    def _rendered(self, path: str, ref: SourceRef, head: CommitRef) -> list[RenderedDirectory]:
+        """What is rendered of a workspace, at a head and as it is served. Of what cannot be its content nothing."""
+        record, out = tree.workspace_at(self._store, path), list[RenderedDirectory]()
+        said = record.source if record is not None else {}
+        for commit, place in ((head, ref.path), (commits.parse(said.get("commit", "")), said.get("path", ""))):
+            try:
+                content = self._sources.sourced(path, commit, place) if commit.id else None
+                if content is not None and not self._sources.fault_of(content):
+                    out += self._sources.theirs_rendered(content)
+            except RepositoryError:
+                continue  # which is said where it is judged
+        return out
 
     def _heard(self, _names: set[str]) -> None:
         """Called by a thread of the follower's."""
+        self._rang()
+
+    def _rang(self) -> None:
+        """Called by threads of who renders, too."""
         self._news = True
         self._ring()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.layout.grouping import Grouping
-from reconciler.layout.tree import Level, WorkspaceDir, WorkspaceTree, joined
+from reconciler.layout.tree import Level, WorkspaceDir, WorkspaceTree, joined, workspace_dir
 from reconciler.layout.weight import weigh
 from reconciler.repository.objects import Repository, TreeEntry
 
@@ -21,6 +21,8 @@ MOST_WORKSPACES = 1000
 
 class ContentTree(WorkspaceTree):
     """Made of a commit's whole tree, so that paths are those of the repository."""
+
+    is_fleets = False
 
     def __init__(self, repo: Repository, tree_id: str, grouping: Grouping | None = None) -> None:
         super().__init__(repo, tree_id, grouping=grouping)
@@ -70,3 +72,11 @@ class ContentTree(WorkspaceTree):
             level = self.look(tree, directory, stack)
             yield directory, level
             pending += [(d.id, joined(directory, d.name), level.stack) for d in reversed(level.directories)]
+
+    def at(self, directory: str) -> WorkspaceDir | None:
+        """What has a workspace.yaml is not the content's."""
+        tree = self.repo.tree_at(self.tree_id, directory)
+        level = self._markers(tree, directory, self.above(directory)) if tree is not None else None
+        if tree is None or level is None or not level.markers:
+            return None
+        return workspace_dir(self.boundary(level, directory, "") or "", directory, tree, level, whole=False)

@@ -2,8 +2,9 @@
 
 Called by loading/renderings. That is the rendered directory, and whatever its kustomizations name that lies elsewhere,
 as far as it is the workspace's own, or in one of the directories that treeplane.yaml shares; what is named there is
-followed in turn. A path that no kustomization writes out is not seen, so nothing can depend on what is not known here.
-Reads the kustomizations, each once for a directory's content, and no other file.
+followed in turn. In a tenant's repository (contenttree) nothing is shared: the workspace's own is what its path holds.
+A path that no kustomization writes out is not seen, so nothing can depend on what is not known here. Reads the
+kustomizations, each once for a directory's content, and no other file.
 """
 
 from __future__ import annotations
@@ -81,6 +82,8 @@ def is_shared(tree: WorkspaceTree, path: str) -> bool:
 
 
 def shared_by(tree: WorkspaceTree) -> tuple[str, ...]:
+    if not tree.is_fleets:
+        return ()
     try:
         return read_fleet(tree.repo, tree.tree_id).shared
     except BadFile:
@@ -88,7 +91,8 @@ def shared_by(tree: WorkspaceTree) -> tuple[str, ...]:
 
 
 def is_in(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(f"{directory}/")
+    """`directory`: "" for the top."""
+    return not directory or path == directory or path.startswith(f"{directory}/")
 
 
 def files_of(tree: WorkspaceTree, inputs: Inputs) -> Iterator[tuple[str, TreeEntry]]:
@@ -113,7 +117,7 @@ class _Finding:
         tree, pending, fault = self._tree, [self._directory], ""
         while pending and not fault:
             path = pending.pop()
-            entry = tree.repo.entry_at(tree.tree_id, path)
+            entry = tree.repo.entry_at(tree.tree_id, path) if path else TreeEntry("", tree.tree_id, "tree")
             if entry is None or any(is_in(path, other) for other in self._seen):
                 continue
             self._seen = {other: each for other, each in self._seen.items() if not is_in(other, path)}
@@ -130,7 +134,7 @@ class _Finding:
     def _target(self, base: str, text: str) -> Iterator[str]:
         """Where a path leads that a kustomization in the directory `base` names, if that is to be seen."""
         target = posixpath.normpath(posixpath.join(base, text))
-        if target.startswith("..") or target == "." or is_in(target, self._directory):
+        if target.startswith(("..", "/")) or target == "." or is_in(target, self._directory):
             return
         self._elsewhere.add(target)
         if is_shared(self._tree, target) or self._is_own(target):
@@ -173,7 +177,8 @@ class _Finding:
             if name in _KUSTOMIZATIONS and entry.kind == "blob" and repo.blob_size(entry.id) <= _LARGEST:
                 data = repo.blob(entry.id)
                 if b".." in data:
-                    yield from ((above[len(directory) + 1 :], text) for text in _paths_in(data, path))
+                    base = above[len(directory) + 1 :] if directory else above
+                    yield from ((base, text) for text in _paths_in(data, path))
 
 
 def _paths_in(data: bytes, path: str) -> Iterator[str]:

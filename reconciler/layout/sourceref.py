@@ -14,6 +14,8 @@ from reconciler.repository.sourcerefs import SourceRefused, address
 
 Object = dict[str, Any]
 
+PINNED = "pinned"
+"""Beside a source, as a record keeps what is followed: the commit that spec.serve names."""
 NAMESPACE = "default"
 """Of the Secret, where none is named."""
 _PARTS = re.compile(r"[^\x00-\x1f\x7f]+")
@@ -66,12 +68,9 @@ def fault(workspace: Object) -> SourceFieldFault | None:
     said: Object = spec.get("source") or {}
     if not said:
         return None
-    for other, text in (("serve", "a pin"), ("mount", "a mount")):
-        if spec.get(other):
-            hint = f"leave out spec.source or spec.{other}"
-            return SourceFieldFault(
-                "spec.source", f"stands beside {text} (spec.{other}), and only one of both can be", hint
-            )
+    if spec.get("mount"):
+        text = "stands beside a mount (spec.mount), and only one of both can be"
+        return SourceFieldFault("spec.source", text, "leave out spec.source or spec.mount")
     url, path = said["repository"], said.get("path") or ""
     for field, branch in (("repository", "main"), ("branch", said["branch"])):
         try:

@@ -90,6 +90,9 @@ class WorkspaceTree:
     none.
     """
 
+    is_fleets = True
+    """Whether its treeplane.yaml counts."""
+
     def __init__(
         self,
         repo: Repository,
@@ -283,7 +286,7 @@ class WorkspaceTree:
             for name in RENDERED_BY:
                 entry = found.get(name)
                 if entry is not None and entry.kind in ("blob", "link"):
-                    path = f"{directory}/{name}"
+                    path = joined(directory, name)
                     if not ignore.ignored(stack, path):
                         return path
             step = self.repo.pick(tree, rest[:1]).get(rest[0]) if rest else None
@@ -297,12 +300,11 @@ class WorkspaceTree:
         tree = self.repo.tree_at(self.tree_id, directory)
         if tree is None:
             return
-        above = directory.rpartition("/")[0]
-        level = self._markers(tree, directory, self.stack(above))
+        level = self._markers(tree, directory, self.above(directory))
         own = {entry.name for entry in level.markers} if self.at(directory) is not None else set()
         for entry in self.repo.entries(tree):
             if entry.name not in own:
-                yield from self._below(f"{directory}/{entry.name}", entry, level.stack)
+                yield from self._below(joined(directory, entry.name), entry, level.stack)
 
     def _below(self, path: str, entry: TreeEntry, stack: ignore.Stack) -> Iterator[tuple[str, TreeEntry]]:
         if entry.kind != "tree":
@@ -346,7 +348,7 @@ class WorkspaceTree:
         for entry in entries:
             name, kind = entry.name, entry.kind
             if name in _RENDERED_BY and kind in ("blob", "link"):
-                if not (stack and ignore.ignored(stack, f"{directory}/{name}")):
+                if not (stack and ignore.ignored(stack, joined(directory, name))):
                     by[name] = TreeEntry(name, tree, "rendered")
                 continue
             if kind == "tree":
@@ -540,7 +542,7 @@ class WorkspaceTree:
         stack = (*above, self._rules(directory, rules)) if rules is not None and rules.kind == "blob" else above
         self._remember(directory, stack)
         markers = [e for e in picked.values() if e.kind != "tree"]
-        return Level(tree, stack, [], [], [e for e in markers if not ignore.ignored(stack, f"{directory}/{e.name}")])
+        return Level(tree, stack, [], [], [e for e in markers if not ignore.ignored(stack, joined(directory, e.name))])
 
     def _search(self, path: str) -> Iterator[WorkspaceDir]:
         parent, name = paths.parent(path), paths.base(path)

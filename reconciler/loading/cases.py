@@ -19,7 +19,7 @@ from reconciler.loading.elsewhere import Elsewhere
 from reconciler.loading.kept import KeptWorkspaces
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
-from reconciler.loading.sourced import SourceHead
+from reconciler.loading.sourceheads import SourceHead
 from reconciler.loading.step import StepTarget
 from reconciler.loading.world import World
 from reconciler.plan.deletions import ALLOW

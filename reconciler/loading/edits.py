@@ -76,10 +76,11 @@ class FixedEditor:
 
     def refusal(self) -> ReadOnly:
         source, pin = SourceRef.kept(self._workspace.source), self._workspace.pin
-        if source is not None:
-            return ReadOnly(f"its content comes from {source}: change it there, and push")
+        whence = f"its content comes from {source}: change it there, and push" if source is not None else ""
+        if not pin:
+            return ReadOnly(whence)
         remedy = "what is written now would not be served: take spec.serve out first (treeplane resume)"
-        return ReadOnly(f"it is pinned {pins.told(pin)}, and {remedy}")
+        return ReadOnly("; ".join(filter(None, (f"it is pinned {pins.told(pin)}, and {remedy}", whence))))
 
 
 class Edits:

@@ -1,5 +1,6 @@
 """Where the own content of a workspace that is judged is read: in its directory, as an earlier commit has it (pins), or
-in another repository (sourced), since its workspace.yaml says so; or there, since it stands there itself (inherited).
+in another repository (sourced), which may be pinned as well, since its workspace.yaml says so; or there, since that
+stands there itself (inherited).
 
 Called by cases.
 """
@@ -23,7 +24,7 @@ class Elsewhere:
     def __init__(self, site: Site, world: World, served: ServedTrees) -> None:
         self._sources, self._as_served = site.sources, AsServed(site.sources, served)
         self._pins = Pins(site, world, self._as_served)
-        self._sourced = SourcedContent(site, self._as_served)
+        self._sourced = SourcedContent(site, self._as_served, self._pins.is_over)
         self._inherited = InheritedContent(site, self._as_served)
 
     def applied(self, case: Case) -> Case:

@@ -23,8 +23,9 @@ from reconciler.loading.renderings import RenderedDirectory
 
 
 class Fed(NamedTuple):
-    """Of one workspace. `by`: see Renders.fingerprint; `elsewhere`: paths that its kustomizations name (layout/inputs),
-    of a workspace that is held of what is served, too; `late`: something could not be rendered for the moment."""
+    """Of one workspace. `by`: see Renders.fingerprint; `elsewhere`: paths of the fleet's repository that its
+    kustomizations name (layout/inputs), of a workspace that is held of what is served, too; `late`: something could not
+    be rendered for the moment."""
 
     by: str
     elsewhere: tuple[str, ...] = ()
@@ -37,10 +38,11 @@ class Fed(NamedTuple):
         return Fed(other.by, tuple(sorted({*self.elsewhere, *other.elsewhere})), self.late)
 
 
-def fed_by(by: str, found: Iterable[RenderedDirectory], *, late: bool = False) -> Fed | None:
-    """Of a workspace with these directories; None where there are none."""
+def fed_by(by: str, found: Iterable[RenderedDirectory], *, late: bool = False, theirs: bool = False) -> Fed | None:
+    """Of a workspace with these directories; None where there are none. `theirs`: they stand in a tenant's repository,
+    and so does all that they name: whoever compares two commits of that meets it."""
     found = [*found]
-    elsewhere = {path for each in found for path in each.inputs.elsewhere}
+    elsewhere = {path for each in found for path in each.inputs.elsewhere if not theirs}
     return Fed(by, tuple(sorted(elsewhere)), late) if found else None
 
 

@@ -32,9 +32,10 @@ class Files:
     their values: copy before changing."""
 
     def __init__(self, repo: Repository, most: int = _MOST, renders: Renders = NOWHERE) -> None:
-        """`most`: bytes in memory of the files that are kept; `renders`: for directories that are rendered."""
+        """`most`: bytes in memory of the files that are kept, and of what is made of directories that are rendered;
+        `renders`: for these."""
         self._repo = repo
-        self.renderings = Renderings(renders)
+        self.renderings = Renderings(renders, most)
         self._good: Remembered[tuple[str, str], tuple[Manifest, ...]] = Remembered(most)
         self._shapes = Shapes()
         self._declared: Remembered[tuple[str, str], Declaration] = Remembered(_MOST_DECLARED)

@@ -20,7 +20,7 @@ from reconciler.layout.tree import WorkspaceDir
 from reconciler.loading.case import Case, Recorded, Sourced, was_served
 from reconciler.loading.pins import AsServed
 from reconciler.loading.site import Site
-from reconciler.loading.sourced import SourceHead
+from reconciler.loading.sourceheads import SourceHead
 from reconciler.loading.sources import Content
 from reconciler.plan.deletions import ALLOW
 from reconciler.repository.objects import TreeEntry

@@ -359,7 +359,16 @@ class Loader:
         trees = self._trees.aside(repositories)
         renders = self.sources.renders
         out = Loader(store, repositories, around.identities, around.secrets, branch, trees, around.keys, renders)
-        out.remotes = replace(self.remotes, patient=True) if self.remotes is not None else None
+        theirs = out.sources.theirs = self.sources.theirs
+        out.remotes = (
+            replace(
+                self.remotes,
+                patient=True,
+                is_rendered=lambda _, found: all(theirs.is_at_hand(each.request) for each in found),
+            )
+            if self.remotes is not None
+            else None
+        )
         out.carry = around.carry
         out._words = "commit %s is judged, which took %.0f ms: %s"
         return out

@@ -1,5 +1,6 @@
 """Pins: workspaces whose own content is served as an earlier commit has it, since their workspace.yaml says so
-(spec.serve). Children are served as ever, and so is workspace.yaml itself, whose next word ends the pin.
+(spec.serve). Children are served as ever, and so is workspace.yaml itself, whose next word ends the pin. What is pinned
+of a workspace with a source is in its tenant's repository, and sourced's to say.
 
 Called by cases, for each workspace that is judged: a pin is no more than another place where its content is read, so
 all else (kinds, deletions that have to be allowed, what is recorded) is as with any content. The commit has to be one
@@ -103,7 +104,7 @@ class Pins:
         own, pin = Content(case.tree, place), self._sources.pin(case.tree, place)
         if pin is None:
             return case._replace(content=own)
-        if self._is_over(case, pin):
+        if self.is_over(case, pin):
             return case._replace(content=own, pinned=Pinned(over=pin.name, there=True))
         found = self._sources.pinned(case.tree, place, pin.commit)
         fault = self._against(case, place, pin, found)
@@ -116,7 +117,8 @@ class Pins:
         content, pinned = self._as_served.of(case) or own, Pinned(due=pin.due, there=True)
         return case._replace(content=content, pinned=pinned, problems=(*case.problems, error))
 
-    def _is_over(self, case: Case, pin: Pin) -> bool:
+    def is_over(self, case: Case, pin: Pin) -> bool:
+        """Whether it is by now, or was once."""
         if case.recorded is not None and was_served(case.recorded):
             return case.recorded.summary.over == pin.name
         known = tree.summary(self._store, case.path) if case.record is not None and pin.until else {}

@@ -80,6 +80,7 @@ class Placed:
             return False
         served = served_of(record, commit) if record is not None else fleet.commit
         pin, within = ("", "") if record is None else (record.pin.get("commit", ""), record.source.get("path", ""))
+        pin = pin if record is None or not record.source else ""  # which the commit that is served of that says
         try:
             if record is None and self._past.workspace(path, served) is not None:
                 return False

@@ -206,8 +206,9 @@ class Reliances:
                 self.found.append(Reliance(path, str(manifest.origin), what, relying, asks))
 
     def _pinned(self, place: WorkspaceDir, was: WorkspaceDir | None) -> Iterator[Manifest]:
-        """What a pin that is new has served."""
-        pin = self.sources.pin(self.after, place)
+        """What a pin that is new has served. Of one that names a commit of a tenant's repository whoever stands for
+        that is asked."""
+        pin = self.sources.pin(self.after, place) if self.sources.source(self.after, place) is None else None
         before = self.sources.pin(self.before, was) if was is not None else None
         if pin is None or (before is not None and before.commit == pin.commit):
             return

@@ -5,17 +5,22 @@ Made by whoever follows them (commands/sourcing), and given to the loader; read 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from apiserver.model.commits import CommitRef
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.loading.owners import PushRights
+from reconciler.loading.renderings import RenderedDirectory
 from reconciler.repository.objects import Repository
 
 
 def _signed(_: Repository, __: CommitRef) -> str:
     return ""
+
+
+def _at_once(_: str, __: Collection[RenderedDirectory]) -> bool:
+    return True
 
 
 def _anybody(_: WorkspaceRecord) -> None:
@@ -28,10 +33,12 @@ class Remotes:
     was. `fleet`: where the fleet's own repository is. `patient`: what is not here yet is no reason to hold a workspace,
     since nobody is served from what comes of it. `rights`: of who stands for what a workspace's source takes of other
     workspaces, None where nobody is asked. `unsigned`: why a commit of a source is not taken where commits
-    have to be signed, "" where it is."""
+    have to be signed, "" where it is. `is_rendered`: whether it is known what programs make of directories, for a
+    workspace; where not it will be, and that is judged again then."""
 
     head: Callable[[str, str], str]
     fleet: tuple[str, ...] = ()
     patient: bool = False
     rights: Callable[[WorkspaceRecord], PushRights | None] = _anybody
     unsigned: Callable[[Repository, CommitRef], str] = _signed
+    is_rendered: Callable[[str, Collection[RenderedDirectory]], bool] = _at_once

@@ -14,6 +14,7 @@ from apiserver.storage.protocol import View
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import feeds
 from reconciler.loading.expected import ExpectedRenderings
+from reconciler.loading.sourcelist import is_sourced
 from reconciler.loading.sources import Sources
 
 _FIRST, _LAST = 30.0, 3600.0
@@ -21,7 +22,8 @@ _FIRST, _LAST = 30.0, 3600.0
 
 
 class RenderedAgain:
-    """`tree`: of the served commit. `now`: seconds of a clock that never goes back."""
+    """`tree`: of the served commit; `elsewhere`: has what workspaces have in other repositories rendered again, and
+    them judged then; None: that is done here. `now`: seconds of a clock that never goes back."""
 
     def __init__(
         self,
@@ -29,8 +31,10 @@ class RenderedAgain:
         sources: Sources,
         tree: Callable[[], WorkspaceTree],
         now: Callable[[], float] = time.monotonic,
+        elsewhere: Callable[[Collection[str]], None] | None = None,
     ) -> None:
         self._store, self._sources, self._tree, self._now = store, sources, tree, now
+        self._elsewhere = elsewhere
         self._by = ""
         self._late: set[str] = set()
         self._pause, self._next = _FIRST, now() + _FIRST
@@ -57,7 +61,11 @@ class RenderedAgain:
         self._late, self._next = late, self._now() + self._pause
         self._begin(late)
 
-    def _begin(self, some: Collection[str]) -> None:
+    def _begin(self, some: set[str]) -> None:
+        if self._elsewhere is not None and some:
+            theirs = {path for path in some if is_sourced(self._store, path)}
+            self._elsewhere(theirs)
+            some = some - theirs
         if some:
             tree = self._tree()
             self._expected.begin(tree, (tree.find(path) for path in sorted(some)))

@@ -55,14 +55,15 @@ class RenderedDirectory(NamedTuple):
 class Renderings:
     """Of one repository. Safe from several threads."""
 
-    def __init__(self, renders: Renders) -> None:
+    def __init__(self, renders: Renders, most: int = _KEPT) -> None:
+        """`most`: bytes in memory of what was made."""
         self.renders = renders
         self.late: set[str] = set()
         """Digests of what is not rendered for now, since the others of its workspace took too long (expected)."""
         self._finder = InputFinder()
         self._known: Remembered[str, tuple[str, ...]] = Remembered(_KEPT_PATHS)
         self._found: Remembered[tuple[object, ...], tuple[RenderedDirectory, ...]] = Remembered(_KEPT_FOUND)
-        self._made: Remembered[tuple[str, str, str], Piece] = Remembered(_KEPT)
+        self._made: Remembered[tuple[str, str, str], Piece] = Remembered(most)
 
     def of(self, tree: WorkspaceTree, workspace: WorkspaceDir) -> tuple[RenderedDirectory, ...]:
         """All of a workspace."""

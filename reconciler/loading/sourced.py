@@ -11,11 +11,14 @@ brings that back, whatever the branch is at by then.
 What is not here, or not good, leaves what is served: absence is no deletion. A head that does not contain what is
 served is not followed, unless it says so itself (as heads says of the fleet's branch); where commits have to be signed,
 so has a head (`Remotes.unsigned`, see remotes).
+
+One that is pinned (spec.serve) is served with the commit that the pin names, whatever its branch is at; when that is
+over the head is what is new. Pins are over as any (`pins`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from apiserver.model import paths
@@ -23,16 +26,17 @@ from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.identity import logical_cluster_name
 from reconciler.layout.contenttree import ContentTree
 from reconciler.layout.errors import LayoutError
-from reconciler.layout.sourceref import SourceRef
+from reconciler.layout.pin import Pin
+from reconciler.layout.sourceref import PINNED, SourceRef
 from reconciler.layout.tree import WorkspaceDir, joined, named
-from reconciler.loading.case import Case, Sourced, was_served
-from reconciler.loading.heads import ALLOW as ALLOW_REWRITE
+from reconciler.loading import pins
+from reconciler.loading.case import Case, Pinned, Sourced, was_served
 from reconciler.loading.pins import AsServed
 from reconciler.loading.remotes import Remotes
 from reconciler.loading.site import SeenHead, Site
+from reconciler.loading.sourceheads import PinnedHead, SourceHead
 from reconciler.loading.sources import Content
 from reconciler.plan.deletions import ALLOW as ALLOW_DELETE
-from reconciler.repository import trailers
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.objects import Repository
 from reconciler.repository.sourcerefs import same_place, source_name
@@ -40,90 +44,54 @@ from reconciler.repository.sourcerefs import same_place, source_name
 FIELD = "spec.source"
 GRAFTED = "grafted"
 """See WorkspaceRecord.follows."""
-_COMMITS, _SAYING = 1000, 20
-"""Of what is new in a source, how many commits are looked at for what they allow, and how many of those that say it."""
 _FILES = 3
 _STAYS = "nothing is deleted for that"
-
-
-class SourceHead:
-    """One source, as it is judged for one workspace. `served`: the commit of it that is served, NONE for none;
-    `is_same_branch`: whether it came from the same branch. Of another one, which the fleet names, nobody asks more."""
-
-    def __init__(
-        self,
-        ref: SourceRef,
-        repo: Repository | None,
-        head: CommitRef,
-        served: CommitRef,
-        *,
-        is_same_branch: bool = True,
-    ) -> None:
-        self.ref, self.repo, self.head, self.served = ref, repo, head, served
-        self.is_same_branch = is_same_branch
-
-    @property
-    def is_here(self) -> bool:
-        """Whether there is something to judge."""
-        commit = self.head or (self.served if self.is_same_branch else NONE)
-        return self.repo is not None and bool(commit) and self.repo.has(commit.id)
-
-    @property
-    def is_new(self) -> bool:
-        return self.head != self.served
-
-    def said(self, trailer: str) -> set[str]:
-        """The values of a trailer in what is new."""
-        if self.repo is None or not self.is_new:
-            return set()
-        return trailers.said(self.repo, self.head.id, self.served.id, trailer, _COMMITS, _SAYING)
-
-    def against(self) -> tuple[str, str] | None:
-        """Why the head does not follow what is served, and what to do."""
-        repo, head, served = self.repo, self.head, self.served
-        if repo is None or not served or not self.is_same_branch or repo.is_ancestor(served.id, head.id):
-            return None
-        if served.id in self.said(ALLOW_REWRITE):
-            return None
-        allow = f"git commit --allow-empty -m 'Take it' -m '{ALLOW_REWRITE}: {served.id}'"
-        if repo.is_ancestor(head.id, served.id):
-            text = f"went back to {head.id}, behind {served.id}, which is served"
-            hint = f"push what it had again; to undo commits, revert them: git revert {head.id:.12}..{served.id:.12}"
-            return text, f"{hint}; or push on top of it: {allow}"
-        text = f"was rewritten: {head.id} does not contain {served.id}, which is served"
-        return text, f"to have it followed, push on top of it: {allow}"
 
 
 class SourcedContent:
     """Of one step, which sees one head of each source."""
 
-    def __init__(self, site: Site, as_served: AsServed) -> None:
-        self._site, self._sources, self._as_served = site, site.sources, as_served
+    def __init__(self, site: Site, as_served: AsServed, is_over: Callable[[Case, Pin], bool]) -> None:
+        """`is_over`: whether a pin is."""
+        self._site, self._sources, self._as_served, self._is_over = site, site.sources, as_served, is_over
         self._heads: dict[tuple[str, str], str] = {}
 
     def applied(self, case: Case, place: WorkspaceDir, ref: SourceRef) -> Case:
         """The case with where its content is read, and what is wrong with that."""
+        pin = self._sources.pin(case.tree, place)
+        if pin is None:
+            return self._applied(case, place, ref)
+        if self._is_over(case, pin):
+            return self._applied(case, place, ref)._replace(pinned=Pinned(over=pin.name, there=True))
+        found = self._applied(case, place, ref, pin.commit)
+        counts = found.sourced.commit.id == pin.commit
+        said = {**pin.as_said(), "file": place.manifest_path} if counts else {}
+        return found._replace(pinned=Pinned(said, due=pin.due, there=True))
+
+    def _applied(self, case: Case, place: WorkspaceDir, ref: SourceRef, pinned: str = "") -> Case:
+        """`pinned`: the commit that it is pinned to, "" for none."""
         remotes, known = self._site.remotes, case.recorded
         if known is not None and was_served(known) and self._is_of(case, ref, known.summary.content):
             return self._returning(case, place, ref, known.summary.content)
         if remotes is None:
             return self._unasked(case, place, ref)
         problems = [*self._misplaced(case, place, ref, remotes)]
+        if problems:
+            return self._held(case, place, ref, problems)
         at = self._head(case, ref, remotes)
-        if remotes.patient and not problems and not at.is_here:
+        at = PinnedHead(at, source_name(self._cluster(case), ref.repository), pinned) if pinned else at
+        if remotes.patient and at.is_unknown:
             return self._unasked(case, place, ref)
-        found = None
-        if not problems:
-            found = self._content(case, ref, at, problems)
-        if found is not None and case.recorded is None:
+        found = self._content(case, ref, at, problems)
+        if found is not None and case.recorded is None and not pinned:
             self._site.heads[case.path] = SeenHead(ref, at.head or at.served, found)
         if found is not None:
             problems += self._against_content(case, found)
-        if problems and found is not None:
-            found = None
-        if found is None:
-            return self._held(case, place, ref, problems)
-        return self._with(case, ref, at, found)
+        if found is not None and not self._is_rendered(case, found, problems) and remotes.patient:
+            return self._unasked(case, place, ref)
+        if found is None or problems:
+            return self._held(case, place, ref, problems, pinned)
+        return self._with(case, ref, at, found, pinned)
 
     def _is_of(self, case: Case, ref: SourceRef, served: CommitRef) -> bool:
         """Whether a recorded commit is of that source. Of one that was away when the fleet went on, and was lost again,
@@ -145,6 +113,9 @@ class SourcedContent:
         is nowhere any more, as that says, if it says so itself."""
         remotes, at = self._site.remotes, SourceHead(ref, None, served, served)
         found = self._sources.sourced(case.path, served, ref.path) if served else None
+        problems: list[tuple[str, str]] = []
+        if found is not None and not self._is_rendered(case, found, problems):
+            return self._held(case, place, ref, problems)
         if found is not None or remotes is None:
             return self._with(case, ref, at, found or self._sources.absent(case.tree, place))
         head = self._head(case, ref, remotes).head
@@ -153,8 +124,9 @@ class SourcedContent:
             text = f"{served.id:.10} of {ref}, which was served, is not here yet"
             hint = "it comes back once it is fetched: SourceFollowed says how far that is"
             return self._held(case, place, ref, [(text, hint)])
-        problems: list[tuple[str, str]] = []
         found = self._found(case, ref, at, problems)
+        if found is not None and not self._is_rendered(case, found, problems):
+            found = None
         return self._with(case, ref, at, found) if found is not None else self._held(case, place, ref, problems)
 
     def _misplaced(
@@ -205,7 +177,7 @@ class SourcedContent:
             hint = "it goes on once that is fetched again: SourceFollowed says how far that is"
             problems.append((f"{at.served.id:.10} of {ref}, which is served, is gone from this server's disk", hint))
             return None
-        if not at.is_here:
+        if at.is_unknown:
             hint = "it is served once it is fetched: SourceFollowed says how far that is"
             problems.append((f"nothing of {ref} is here yet", hint))
             return None
@@ -217,7 +189,7 @@ class SourcedContent:
         assert repo is not None
         why = at.against()
         if why is not None:
-            problems.append((f"{ref} {why[0]}; {_STAYS}", why[1]))
+            problems.append((f"{why[0]}; {_STAYS}", why[1]))
             return None
         unsigned = self._site.remotes.unsigned(repo, commit) if at.is_new and self._site.remotes is not None else ""
         if unsigned:
@@ -237,14 +209,10 @@ class SourcedContent:
         there = found.tree
         if not isinstance(there, ContentTree):
             return
-        program = there.program(found.directory)
         for each in there.markers(found.directory):
             marker = joined(found.directory.directory, each.name)
             text = f"{marker} stands where the workspace's own would, which is the fleet's"
             yield text, "take it out, or put it into a directory of its own: it is a workspace below this one then"
-        if program:
-            hint = "commit what it makes, as files"
-            yield f"{program} is there, and nothing is rendered that comes from another repository", hint
         yield from self._twins(case, there, found)
 
     def _twins(self, case: Case, there: ContentTree, found: Content) -> Iterator[tuple[str, str]]:
@@ -265,23 +233,35 @@ class SourcedContent:
                 text = f"{directory}/ would be the workspace {path}, and {plain.directories(path)[0]}/ is that already"
                 yield text, "give that directory another name there"
 
-    def _with(self, case: Case, ref: SourceRef, at: SourceHead, found: Content) -> Case:
-        said, allows = {**ref.as_kept(), "commit": str(at.head or at.served)}, partial(at.said, ALLOW_DELETE)
-        follows = _follows(case, ref)
+    def _is_rendered(self, case: Case, found: Content, problems: list[tuple[str, str]]) -> bool:
+        """Whether it is known what programs make of it, and of what is served; if not, nobody waits for that."""
+        remotes, served = self._site.remotes, self._as_served.of(case)
+        directories = [*self._sources.theirs_rendered(found)]
+        if remotes is None or remotes.is_rendered(case.path, [*directories, *self._sources.theirs_rendered(served)]):
+            return True
+        problems.append(("what programs make of it is not known yet", "it is served once they are done with it"))
+        return False
+
+    def _with(self, case: Case, ref: SourceRef, at: SourceHead, found: Content, pinned: str = "") -> Case:
+        follows, allows = _follows(case, ref, pinned), partial(at.said, ALLOW_DELETE)
+        said = {**ref.as_kept(), "commit": str(at.head or at.served)}
         return case._replace(content=found, sourced=Sourced(said, follows, there=True, allows=allows))
 
-    def _held(self, case: Case, place: WorkspaceDir, ref: SourceRef, problems: list[tuple[str, str]]) -> Case:
-        line = self._sources.line_in_workspace(case.tree, place, FIELD)
-        errors = (LayoutError(place.manifest_path, line, 0, f"{FIELD}: {text}", hint) for text, hint in problems)
+    def _held(
+        self, case: Case, place: WorkspaceDir, ref: SourceRef, problems: list[tuple[str, str]], pinned: str = ""
+    ) -> Case:
+        field = pins.FIELD if pinned else FIELD
+        line = self._sources.line_in_workspace(case.tree, place, field)
+        errors = (LayoutError(place.manifest_path, line, 0, f"{field}: {text}", hint) for text, hint in problems)
         content = self._as_served.of(case) or self._sources.absent(case.tree, place)
-        sourced = Sourced(follows=_follows(case, ref), there=True)
+        sourced = Sourced(follows=_follows(case, ref, pinned), there=True)
         return case._replace(content=content, sourced=sourced, problems=(*case.problems, *errors))
 
 
-def _follows(case: Case, ref: SourceRef) -> dict[str, str]:
-    """With how far those are that are below it there."""
+def _follows(case: Case, ref: SourceRef, pinned: str) -> dict[str, str]:
+    """With what it is pinned to, and how far those are that are below it there."""
     known = case.record.follows.get(GRAFTED) if case.record is not None else None
-    return {**ref.as_kept(), **({GRAFTED: known} if known else {})}
+    return {**ref.as_kept(), **({PINNED: pinned} if pinned else {}), **({GRAFTED: known} if known else {})}
 
 
 def _path_of(there: ContentTree, top: WorkspaceDir, path: str, directory: str) -> str:

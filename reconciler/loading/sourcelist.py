@@ -15,18 +15,18 @@ from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import View
 from reconciler.layout.grafts import OF
-from reconciler.layout.sourceref import SourceRef
+from reconciler.layout.sourceref import PINNED, SourceRef
 from reconciler.loading.sourced import GRAFTED
 from reconciler.repository.sourcerefs import source_name
 
-_OF_SOURCE = "spec.source: "
-"""What is said of a source itself, among errors."""
+_OF_SOURCE = ("spec.source: ", "spec.serve.commit: ")
+"""What is said of a source itself, or of what it is pinned to, among errors."""
 
 
 class ListedSource(NamedTuple):
-    """`name`: of the source. `path`, `cluster`: of its workspace. `keep`: commits of it that are served, or are to be
-    once they are here. `is_wanted`: it is the one by which the workspace was judged; else it is kept for what is
-    served."""
+    """`name`: of the source. `path`, `cluster`: of its workspace. `keep`: commits of it that are served, or that it is
+    pinned to, or that are to be served once they are here. `is_wanted`: it is the one by which the workspace was
+    judged; else it is kept for what is served."""
 
     name: str
     path: str
@@ -53,10 +53,17 @@ def _of(store: View, record: WorkspaceRecord) -> Iterator[ListedSource]:
         if ref is not None:
             name = source_name(of or record.cluster, ref.repository)
             keep = frozenset({served.id} if served and served.repository == name else ())
+            keep |= {said[PINNED]} if PINNED in said else set()
             above = tree.workspace_of(store, of) if of else None
             if above is not None:  # whose the address and the Secret are
                 path, ref = above.path, ref._replace(path="")
             yield ListedSource(name, path, of or record.cluster, ref, keep, wanted and not of)
+
+
+def is_sourced(store: View, path: str) -> bool:
+    """Whether a workspace was judged with a source, or is served from one."""
+    record = tree.workspace_at(store, path)
+    return record is not None and bool(record.source or record.follows)
 
 
 Judged = dict[str, tuple[SourceRef, str]]
@@ -71,9 +78,8 @@ def told_of(store: View, judged: Judged) -> None:
     for record in (tree.workspace_at(store, path) for path in tree.held(store)):
         if record is None or not (record.source or record.follows):
             continue
-        if not (
-            tree.summary(store, record.path).get("trespasses") or any(_OF_SOURCE in error for error in record.errors)
-        ):
+        of_source = any(text in error for error in record.errors for text in _OF_SOURCE)
+        if not (of_source or tree.summary(store, record.path).get("trespasses")):
             continue
         above = tree.workspace_of(store, record.follows.get(OF, ""))
         if above is None:
@@ -85,7 +91,8 @@ def told_of(store: View, judged: Judged) -> None:
 def due(
     store: View, sources: Iterable[ListedSource], heads: dict[str, str], judged: Judged, *, lost: bool = False
 ) -> set[str]:
-    """The workspaces for which a source has another head than that they were judged with, by `heads`. `judged`: what is
+    """The workspaces for which a source has another head than that they were judged with, by `heads`; one that is
+    pinned, and not held, follows none. `judged`: what is
     known of that, nothing after a start; completed by those that serve the head, and are not held. `lost`: only those
     of which nothing is served."""
     out = set[str]()
@@ -96,8 +103,9 @@ def due(
         if lost and record.served:
             continue
         serves, at = commits.parse(record.source.get("commit", "")), CommitRef(source.name, head)
-        is_there = record.served and not record.errors and serves == at
-        if is_there and record.follows.get(GRAFTED) == str(at) and judged.get(source.path, _UNKNOWN)[1]:
+        follows = serves != at and not record.pin
+        goes_on = record.pin or record.follows.get(GRAFTED) == str(at)
+        if record.served and not record.errors and not follows and goes_on and judged.get(source.path, _UNKNOWN)[1]:
             judged[source.path] = source.ref, head
         else:
             out.add(source.path)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from apiserver.model import commits, paths
 from apiserver.model.commits import CommitRef
 from apiserver.model.kinds import kind_of
 from apiserver.model.origins import Origin
+from apiserver.model.remembered import Remembered
 from reconciler.layout.contenttree import ContentTree
 from reconciler.layout.grouping import Grouping
 from reconciler.layout.manifest import Manifest
@@ -41,6 +43,8 @@ KINDS: tuple[Kind, ...] = (PlainFiles,)
 
 _KEPT, _EACH = 32, 512 * 1024
 """Of how many of tenants' repositories files are remembered, and how many bytes of each."""
+_FAULTS, _FAULT = 1024 * 1024, 512
+"""Bytes in memory of what can be nobody's content, or can, and of one of these."""
 
 
 class Content(NamedTuple):
@@ -57,7 +61,10 @@ class Sources:
 
     def __init__(self, renders: Renders = NOWHERE, repositories: Repositories | None = None) -> None:
         self.renders, self.repositories = renders, repositories
+        self.theirs = renders
+        """For what stands in other repositories."""
         self._files: dict[Repository, Files] = {}
+        self._faults: Remembered[tuple[Path, str, str], str] = Remembered(_FAULTS)
         self._theirs: OrderedDict[Repository, tuple[Files, Grouping]] = OrderedDict()
         self.directories_in: Callable[[str], Mapping[str, str]] = lambda _: {}
 
@@ -80,6 +87,10 @@ class Sources:
         """The directories of it that are rendered. Waits for none."""
         source = self.of(tree, directory)
         return source.rendered() if isinstance(source, PlainFiles) else ()
+
+    def theirs_rendered(self, content: Content | None) -> Collection[RenderedDirectory]:
+        """The same of content that another repository has; of any other none."""
+        return self.rendered(*content) if content is not None and not content.tree.is_fleets else ()
 
     def too_late(self, some: Iterable[RenderedDirectory]) -> None:
         """These are not rendered now: those of their workspace took too long. Until `in_time` says otherwise."""
@@ -116,7 +127,15 @@ class Sources:
 
     def fault_of(self, found: Content) -> str:
         """Why what another repository has in a directory can be nobody's content, in words; "" if it can."""
-        return found.tree.fault_of(found.directory) if isinstance(found.tree, ContentTree) else ""
+        tree, place = found
+        if not isinstance(tree, ContentTree):
+            return ""
+        key = tree.repo.path, tree.tree_id, place.directory
+        known = self._faults.get(key)
+        if known is None:  # for which all of it is walked
+            known = tree.fault_of(place)
+            self._faults.put(key, known, _FAULT + len(known))
+        return known
 
     def has_workspaces(self, found: Content) -> bool:
         """Whether there are workspaces below such a directory."""
@@ -138,7 +157,7 @@ class Sources:
     def ever(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Iterator[ManifestSource]:
         """What a commit may have had served of a workspace, whether its pin was over or not."""
         yield self.of(tree, directory)
-        pin = self.pin(tree, directory)
+        pin = self.pin(tree, directory) if self.source(tree, directory) is None else None
         found = self.pinned(tree, directory, pin.commit) if pin is not None else None
         if found is not None:
             yield self.of(*found)
@@ -200,7 +219,7 @@ class Sources:
         """What is remembered of a tenant's repository."""
         found = self._theirs.get(repo)
         if found is None:
-            found = Files(repo, _EACH), Grouping(repo, _EACH)
+            found = Files(repo, _EACH, self.theirs), Grouping(repo, _EACH)
         self._theirs[repo] = found
         if len(self._theirs) > _KEPT:
             self._theirs.popitem(last=False)

@@ -95,6 +95,13 @@ class DirectoryRenderer:
     def is_expected(self, request: RenderRequest) -> bool:
         return self._coming[request.digest] > 0
 
+    def is_at_hand(self, request: RenderRequest) -> bool:
+        try:
+            ready = self._tools.ready(request.tool)
+        except NoProgram:
+            return True  # which it says
+        return self._known(self._key(request, ready)) is not None
+
     def version(self, tool: Tool) -> str:
         try:
             return self._tools.ready(tool).version

@@ -43,6 +43,10 @@ class Renders(Protocol):
         """Whether it was expected and has not come yet, so that `rendered` would wait."""
         ...
 
+    def is_at_hand(self, request: RenderRequest) -> bool:
+        """Whether `rendered` would answer at once."""
+        ...
+
     def version(self, tool: Tool) -> str:
         """As the program tells it; "" where it cannot run here."""
         ...
@@ -66,6 +70,9 @@ class Nowhere:
 
     def is_expected(self, request: RenderRequest) -> bool:  # noqa: ARG002
         return False
+
+    def is_at_hand(self, request: RenderRequest) -> bool:  # noqa: ARG002
+        return True
 
     def version(self, tool: Tool) -> str:  # noqa: ARG002
         return ""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.gitserver import GitAsked, GitServer
-from support.plane import Clone, Plane, environment
+from support.plane import COMMAND, Clone, Plane, environment
 
 A = "workspaces/root/a"
 FLEET = "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: sources}\n"
@@ -189,3 +189,65 @@ def is_recorded(plane: Plane, clone: Clone, was: str) -> bool:
     command = ["git", "-C", where, "grep", "-h", "content:", "treeplane/status"]
     found = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     return "content:" in found and was not in found and clone.git("rev-parse", "HEAD").strip() != ""
+
+
+def test_what_a_tenant_renders_is_served_and_suspended(
+    plane: Callable[..., Plane], tenant: Tenant, tmp_path: Path, eventually: Any, kubectl_program: Path
+) -> None:
+    """An overlay within the source's path, a push that cannot be rendered, and a pin to what is served meanwhile."""
+    folder, data = tmp_path / "fleet", tmp_path / "server" / "data"
+    (folder / A).mkdir(parents=True)
+    (folder / "treeplane.yaml").write_text(FLEET)
+    (folder / "workspaces/root/said.yaml").write_text(config("root"))
+    (folder / A / "workspace.yaml").write_text(sourcing(tenant.url))
+    secrets = data / "keys" / "secrets" / "root"
+    secrets.mkdir(parents=True)
+    strings = {"username": "u", "password": PASSWORD, "caFile": tenant.server.ca.decode()}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "shop"}, "stringData": strings}
+    (secrets / "shop.json").write_text(json.dumps(secret))
+    overlay, base = tenant.work / "deploy" / "web", tenant.work / "deploy" / "base"
+    for made in (overlay, base):
+        made.mkdir(parents=True)
+    (tenant.work / "deploy" / ".treeplaneignore").write_text("/base\n")
+    (base / "kustomization.yaml").write_text("resources: [web.yaml]\n")
+    (base / "web.yaml").write_text(config("first", "web"))
+    (overlay / "kustomization.yaml").write_text("namePrefix: prod-\nresources: [../base]\n")
+    first = tenant.push("x")
+    options = ("--trust-sources", "root:a", "--source-interval", "1", "--rendering-kubectl", str(kubectl_program))
+    running = plane(folder, *options, data=data)
+    clone = running.clone(tmp_path / "clone")
+
+    def web() -> str:
+        words = ("get", "configmap", "prod-web", "-o", "jsonpath={.data.a}")
+        return running.kubectl(*words, workspace="root:a", check=False)
+
+    eventually(lambda: web() == "first", 60, "what comes of the overlay is served")
+    (overlay / "kustomization.yaml").write_text("resources: [../../outside]\n")
+    bad = tenant.push("y")
+    eventually(lambda: condition(running, "CommitApplied")["status"] == "False", 60, "what cannot be is held")
+    message = condition(running, "CommitApplied")["message"]
+    assert "deploy/web/kustomization.yaml: cannot be rendered" in message
+    assert bad[:10] in message
+    assert web() == "first"
+
+    eventually(lambda: is_recorded(running, clone, bad), 60, "what is served is recorded")
+    clone.git("fetch", "--quiet")
+    done = treeplane(clone, "suspend", A, "--reason", "the overlay is broken")
+    assert first[:10] in done
+    clone.push("origin", "HEAD:main")
+    eventually(lambda: condition(running, "CommitApplied")["reason"] == "Pinned", 60, "it is pinned to what is served")
+    (overlay / "kustomization.yaml").write_text("namePrefix: prod-\nresources: [../base]\n")
+    (base / "web.yaml").write_text(config("second", "web"))
+    tenant.push("z")
+    treeplane(clone, "resume", A)
+    assert web() == "first"
+    clone.push("origin", "HEAD:main")
+    eventually(lambda: web() == "second", 60, "and follows its branch again")
+
+
+def treeplane(clone: Clone, *words: str) -> str:
+    done = subprocess.run(
+        [str(COMMAND), *words], cwd=clone.folder, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

@@ -69,6 +69,10 @@ class FakeRenders:
     def is_expected(self, request: RenderRequest) -> bool:
         return request.directory in self.slow and request.directory in self.expected
 
+    def is_at_hand(self, request: RenderRequest) -> bool:
+        lacks = self.away or request.directory in self.fails
+        return lacks or (self.stamp, request.digest) in self._cache
+
     def version(self, tool: Tool) -> str:
         return "" if self.away else self.stamp
 
@@ -93,10 +97,12 @@ class FakeRenders:
         if directory in above:
             raise _Fault(f"{directory} names itself")
         if tool is Tool.HELM:
-            found = [data for path, data in sorted(files.items()) if path.startswith(f"{directory}/templates/")]
+            found = [
+                data for path, data in sorted(files.items()) if path.startswith(posixpath.join(directory, "templates/"))
+            ]
             return [each for data in found for each in yaml.safe_load_all(data)]
         names = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-        said = next((files[path] for name in names if (path := f"{directory}/{name}") in files), None)
+        said = next((files[path] for name in names if (path := posixpath.join(directory, name)) in files), None)
         if said is None:
             raise _Fault(f"{directory} has no kustomization")
         kustomization = yaml.safe_load(said) or {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from support.loadedfleet import A, LoadedFleet
 from reconciler.loading import sourcelist
 from reconciler.loading.loader import Loader
 from reconciler.loading.remotes import Remotes
+from reconciler.loading.rendersahead import PreparedRenderings
+from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import move_ref
 
@@ -51,17 +54,30 @@ class TenantRepos:
 
 class SourcedFleet(LoadedFleet):
     """`follow` fetches what the workspaces there are want, and judges again where that is news. `by_id`: remotes give
-    any commit by its id, wherever their branches are."""
+    any commit by its id, wherever their branches are; `is_apart`: what is rendered there is so before it counts, as a
+    server does it."""
 
     by_id = False
+    is_apart = False
+    ahead: PreparedRenderings | None = None
 
-    def __init__(self, directory: Path, tenants: TenantRepos, repo: FleetRepo | None = None, keys: Path | None = None):
+    def __init__(
+        self,
+        directory: Path,
+        tenants: TenantRepos,
+        repo: FleetRepo | None = None,
+        keys: Path | None = None,
+        renders: Renders = NOWHERE,
+    ) -> None:
         self.tenants, self.heads, self.judged = tenants, dict[tuple[str, str], str](), sourcelist.Judged()
-        super().__init__(directory, repo, keys)
+        super().__init__(directory, repo, keys, renders)
 
     def new_loader(self, *more: Any) -> Loader:
         loader = super().new_loader(*more)
         loader.remotes = Remotes(lambda name, branch: self.heads.get((name, branch), ""), (FLEET,))
+        if self.is_apart:
+            self.ahead = loader.sources.theirs = PreparedRenderings(self.renders, at_once=0)
+            loader.remotes = replace(loader.remotes, is_rendered=self.ahead.is_ready)
         self.judged.clear()
         return loader
 
@@ -87,6 +103,10 @@ class SourcedFleet(LoadedFleet):
         found = sourcelist.listed(self.store).values()
         heads = {each.name: self.heads.get((each.name, each.ref.branch), "") for each in found}
         due = sourcelist.due(self.store, found, heads, self.judged)
+        if self.ahead is not None:
+            while self.ahead.work():
+                pass
+            due |= self.ahead.came() & self.paths()
         self._seen = self.store.revision()
         if due:
             self.loader.look_again(due)

@@ -47,7 +47,8 @@ def ask_owners(at: Judgement) -> None:
     if was_served(case.recorded):
         return  # what is known of it comes back with it
     base = grounds.served.of(case.record) if case.record is not None else None
-    found, pinned = case.trespasses, bool(case.pinned.said)
+    # A pin hides what its own directory has; of a workspace with a source that is nothing.
+    found, pinned = case.trespasses, bool(case.pinned.said) and not case.sourced.there
     if found and not (case.stays or pinned) and Gatherer(grounds.site.sources).is_same_here(case, base):
         found = Trespasses()
     if case.sourced.there:
@@ -84,9 +85,10 @@ def _takings(at: Judgement) -> Iterator[Trespass]:
 
 
 def _unasked(at: Judgement) -> Iterator[LayoutError]:
-    """What a program would have the workspace take of others: who pushed it was not asked about that."""
+    """What a program would have the workspace take of others: who pushed it was not asked about that. Who stands for
+    a source is, when that is judged (`_takings`), and so of what programs make there."""
     case, grounds = at.case, at.grounds
-    for manifest in at.gathered.new if grounds.site.owners else ():
+    for manifest in at.gathered.new if grounds.site.owners and not case.sourced.said else ():
         if not manifest.origin.generator or not manifest.origin.path:
             continue
         for relying in sorted(said_by((manifest,), case.path)):

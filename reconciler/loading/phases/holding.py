@@ -65,7 +65,7 @@ def _problems(at: Judgement) -> list[LayoutError]:
             theirs.add(at.case.directory.manifest_path)
         there = {each for each in found if each.path in theirs}
         found = (found - there) | {replace(each, message=each.message + text) for each in there}
-    if pinned:
+    elif pinned:
         inside, text = f"{at.record.directory}/", f", in {pinned['commit']:.10} to which it is pinned"
         here = {each for each in found if each.path.startswith(inside) and each.path != pinned["file"]}
         found = (found - here) | {replace(each, message=each.message + text) for each in here}
@@ -73,7 +73,7 @@ def _problems(at: Judgement) -> list[LayoutError]:
 
 
 def told(sourced: Sourced) -> str:
-    """Where a file stands that is none of the fleet's."""
+    """Where a file stands that is none of the fleet's. What it is pinned to is that commit."""
     return f", in {sourced.commit.id:.10} of {sourced.said['repository']}"
 
 

@@ -64,7 +64,8 @@ def note_feeds(at: Judgement, *, held: bool) -> None:
     rendered = sources.rendered(*case.content) if case.content is not None else ()
     if before is None and not rendered:
         return
-    found = feeds.fed_by(sources.renders.fingerprint, rendered, late=at.gathered.late)
+    theirs = case.content is not None and not case.content.tree.is_fleets
+    found = feeds.fed_by(sources.renders.fingerprint, rendered, late=at.gathered.late, theirs=theirs)
     if held and before is not None:
         found = found.also(before) if found is not None else before
     if found != before:

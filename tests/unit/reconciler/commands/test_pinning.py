@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from click.testing import CliRunner, Result
 from support.loadedfleet import A, LoadedFleet, configmap
-from support.sourcedfleet import SHOP, sourcing
+from support.sourcedfleet import SHOP, SourcedFleet, TenantRepos, sourcing
 
 from apiserver.model import clock
 from apiserver.registry import pins as shown
@@ -231,10 +232,50 @@ def test_validate_knows_what_is_pinned(clone: Clone) -> None:
     assert (done.exit_code, f"{A}/app.yaml:" in done.output) == (1, True)
 
 
-def test_one_whose_content_comes_from_another_repository_is_not_pinned(fleet: LoadedFleet, tmp_path: Path) -> None:
+@pytest.fixture
+def sourced(tmp_path: Path) -> Iterator[tuple[SourcedFleet, Clone]]:
+    """root:a comes from SHOP, and a clone of its fleet."""
+    made = SourcedFleet(tmp_path / "sourced", TenantRepos(tmp_path / "tenants"))
+    made.begin()
+    made.tenants.push({"deploy/app.yaml": configmap(a="shop")})
+    made.source()
+    yield made, Clone(made, tmp_path / "of-sourced")
+    made.close()
+
+
+def test_one_whose_content_comes_from_a_tenants_repository_is_suspended_at_what_is_served(
+    sourced: tuple[SourcedFleet, Clone],
+) -> None:
+    fleet, clone = sourced
+    served = fleet.tenants.at(SHOP).head
+    fleet.push({"deploy/app.yaml": configmap(a="later")})
+    clone.run("suspend", A)
+    assert served in clone.said()
+    clone.push()
+    assert (fleet.held(), fleet.data("root:a")) == ({}, {"a": "shop"})
+    clone.run("resume", A)
+    clone.push()
+    assert fleet.data("root:a") == {"a": "later"}
+
+
+def test_it_is_pinned_to_a_full_id_that_cannot_be_checked_here(sourced: tuple[SourcedFleet, Clone]) -> None:
+    fleet, clone = sourced
+    then = fleet.tenants.at(SHOP).head
+    fleet.push({"deploy/app.yaml": configmap(a="later")})
+    said = clone.run("pin", A, "HEAD", code=1).output
+    assert f"the content of root:a comes from {SHOP} (branch main, deploy/), and HEAD is no full id" in said
+    done = clone.run("pin", A, then)
+    assert f"whether {SHOP} (branch main, deploy/) ever was at it cannot be checked here" in done.output
+    assert json.loads(clone.run("pin", A, then, "-o", "json").output)["change"] == "unchanged"
+    clone.push()
+    assert (fleet.held(), fleet.data("root:a")) == ({}, {"a": "shop"})
+
+
+def test_what_is_served_of_it_the_status_branch_says_alone(fleet: LoadedFleet, tmp_path: Path) -> None:
     fleet.commit({f"{A}/app.yaml": None, f"{A}/workspace.yaml": sourcing()})
-    clone = Clone(fleet, tmp_path / "sourced")
-    for word in (("pin", A, "HEAD"), ("suspend", A)):
-        said = clone.run(*word, code=1).output
-        assert f"the content of root:a comes from {SHOP} (branch main, deploy/)" in said
+    clone = Clone(fleet, tmp_path / "unknown")
+    said = clone.run("suspend", A, code=1).output
+    assert f"nothing of {SHOP} (branch main, deploy/) is served of root:a" in said
+    clone.git("update-ref", "-d", "refs/remotes/origin/treeplane/status")
+    assert "the status branch alone says" in clone.run("suspend", A, code=1).output
     assert clone.said() == sourcing()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.fakerenders import FakeRenders
 from support.fleetrepo import FleetRepo
 from support.gitserver import GitAsked, GitServer
 from support.loadedfleet import A, B, LoadedFleet, configmap
@@ -15,6 +16,9 @@ from support.sourcedfleet import HEAD, sourcing
 
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.sourcing import Sourcing
+from reconciler.loading import feeds
+from reconciler.loading.sources import Sources
+from reconciler.rendering.rendering import NOWHERE, Renders
 
 SECRET = "keys"
 _LONG = 20.0
@@ -23,21 +27,27 @@ _LONG = 20.0
 class Followed:
     """A fleet, a git server with a tenant's repository `shop.git`, and what follows it."""
 
-    def __init__(self, folder: Path, trusted: tuple[str, ...] = ("root:a",)) -> None:
+    def __init__(
+        self, folder: Path, trusted: tuple[str, ...] = ("root:a",), renders: FakeRenders | None = None
+    ) -> None:
         self.git = GitServer(folder / "remotes", folder / "remote-keys")
         (folder / "remotes").mkdir()
         self.shop = FleetRepo(folder / "remotes" / "shop.git")
         self.shop.commit({"deploy/app.yaml": configmap(a="shop")})
-        self.fleet = LoadedFleet(folder / "fleet")
+        self.fleet = LoadedFleet(folder / "fleet", renders=renders or NOWHERE)
         self.rung = threading.Event()
         settings = ReconcileSettings(
             self.fleet.directory, self.fleet.keys, source=str(self.fleet.repo.path), url="https://fleet.example.org",
             local_url="u", trusted_sources=trusted, source_interval=0.2, hosted=True,
         )  # fmt: skip
-        self.sourcing = Sourcing(settings, self.fleet.store, self.fleet.mirror, self.rung.set)
-        self.fleet.loader.remotes = self.sourcing.remotes
+        self.settings = settings
+        self.sourcing = self.follower(renders or NOWHERE)
+        self.sourcing.lend(self.fleet.loader)
         self.fleet.begin()
         self.sourcing.start()
+
+    def follower(self, renders: Renders) -> Sourcing:
+        return Sourcing(self.settings, self.fleet.store, self.fleet.mirror, self.rung.set, renders)
 
     def close(self) -> None:
         self.sourcing.close()
@@ -198,3 +208,91 @@ def test_a_source_that_is_gone_on_from_another_repository(followed: Followed) ->
     assert former in sources.names()
     other.commit({"deploy/app.yaml": configmap(a="other")})
     followed.until(lambda: followed.fleet.data("root:a") == {"a": "other"})
+
+
+K = {"deploy/k/kustomization.yaml": "resources: [x.yaml]\n", "deploy/k/x.yaml": configmap("x", v="1")}
+
+
+@pytest.fixture
+def rendering(tmp_path: Path) -> Iterator[tuple[Followed, FakeRenders]]:
+    """root:a renders `deploy/k` of shop.git, root:b comes from other.git."""
+    renders = FakeRenders()
+    made = Followed(tmp_path, ("root",), renders)
+    other = FleetRepo(tmp_path / "remotes" / "other.git")
+    other.commit({"deploy/app.yaml": configmap(a="other")})
+    made.shop.commit(K)
+    made.give()
+    made.source()
+    made.source(B, "other.git")
+    made.until(lambda: made.fleet.data("root:a", "x") == {"v": "1"} and made.fleet.data("root:b") == {"a": "other"})
+    yield made, renders
+    renders.go_on()
+    made.close()
+
+
+def test_nobody_waits_for_what_a_tenant_renders(rendering: tuple[Followed, FakeRenders], tmp_path: Path) -> None:
+    """Neither another tenant, nor the fleet, nor what is served of his own workspace."""
+    followed, renders = rendering
+    fleet, other = followed.fleet, FleetRepo(tmp_path / "remotes" / "other.git")
+    renders.slow = {"deploy/k"}
+    followed.shop.commit({"deploy/k/x.yaml": configmap("x", v="2")})
+    other.commit({"deploy/app.yaml": configmap(a="new")})
+    followed.until(lambda: fleet.data("root:b") == {"a": "new"} and len(renders.asked) == 1)
+    fleet.commit({f"{A}/workspace.yaml": fleet_says(fleet, "labels: {x: z}")})
+    assert fleet.held() == {}
+    assert fleet.workspace("root:a")["metadata"]["labels"]["x"] == "z"
+    assert (fleet.held(), fleet.data("root:a", "x")) == ({}, {"v": "1"})
+    renders.go_on()
+    followed.until(lambda: fleet.data("root:a", "x") == {"v": "2"})
+
+
+def fleet_says(fleet: LoadedFleet, metadata: str) -> str:
+    text = fleet.repo.files(fleet.repo.head)[f"{A}/workspace.yaml"]
+    assert text is not None
+    return text.replace("spec:", f"metadata: {{{metadata}}}\nspec:")
+
+
+def test_another_directory_of_it_is_served_once_it_is_rendered(rendering: tuple[Followed, FakeRenders]) -> None:
+    followed, renders = rendering
+    fleet = followed.fleet
+    followed.shop.commit({"prod/kustomization.yaml": "resources: [y.yaml]\n", "prod/y.yaml": configmap("y", v="1")})
+    followed.until(lambda: fleet.record("root:a").source["commit"].endswith(followed.shop.head))
+    renders.slow = {"prod"}
+    text = fleet.repo.files(fleet.repo.head)[f"{A}/workspace.yaml"]
+    assert text is not None
+    fleet.commit({f"{A}/workspace.yaml": text.replace('"deploy"', '"prod"')})
+    assert "what programs make of it is not known yet" in str(fleet.held())
+    assert fleet.data("root:a", "x") == {"v": "1"}
+    renders.go_on()
+    followed.until(lambda: fleet.data("root:a", "y") == {"v": "1"})
+    assert (fleet.held(), fleet.data("root:a", "x")) == ({}, None)
+
+
+def test_what_failed_for_now_is_tried_again(rendering: tuple[Followed, FakeRenders]) -> None:
+    followed, renders = rendering
+    fleet = followed.fleet
+    renders.fails = {"deploy/k"}
+    followed.shop.commit({"deploy/k/x.yaml": configmap("x", v="2")})
+    followed.until(lambda: "there is no program here" in str(fleet.held()))
+    assert (fleet.data("root:a", "x"), feeds.late(fleet.store)) == ({"v": "1"}, {"root:a"})
+    renders.fails.clear()
+    followed.sourcing.render_again({"root:a"})
+    followed.until(lambda: fleet.data("root:a", "x") == {"v": "2"})
+    assert (fleet.held(), feeds.late(fleet.store)) == ({}, set())
+
+
+def test_of_what_is_served_a_start_reads_nothing(
+    rendering: tuple[Followed, FakeRenders], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed, _ = rendering
+    followed.sourcing.close()
+
+    def reads(*_: Any) -> None:
+        pytest.fail("a tree was opened")
+
+    monkeypatch.setattr(Sources, "sourced", reads)
+    followed.sourcing = followed.follower(FakeRenders())
+    followed.sourcing.start()
+    head = followed.shop.head
+    name = followed.fleet.record("root:a").source["commit"].partition(".")[0]
+    followed.until(lambda: followed.sourcing.remotes.head(name, "main") == head)

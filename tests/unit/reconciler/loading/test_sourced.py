@@ -238,10 +238,6 @@ def test_the_fleet_may_allow_it_too(fleet: SourcedFleet) -> None:
         ({"deploy": None}, "there is no directory deploy/"),
         ({"deploy/app.yaml": None, "deploy/README.md": "empty"}, "deploy/ holds no manifest, and nothing is deleted"),
         ({"deploy/workspace.yaml": ""}, "deploy/workspace.yaml stands where the workspace's own would"),
-        (
-            {"deploy/app/kustomization.yaml": "resources: []\n"},
-            "deploy/app/kustomization.yaml is there, and nothing is rendered",
-        ),
         ({"deploy": "a file"}, "there is no directory deploy/"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from support.loadedfleet import configmap
 from support.sourcedfleet import SHOP, SourcedFleet, TenantRepos, sourcing
 
-from reconciler.loading import sourced
+from reconciler.loading import sourceheads
 from reconciler.repository import trailers
 from reconciler.repository.objects import Repository
 
@@ -56,8 +56,8 @@ def test_links_and_submodules_are_no_manifests(fleet: SourcedFleet) -> None:
 
 def test_not_every_commit_is_asked_what_it_allows(fleet: SourcedFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(sourced, "_COMMITS", 5)
-    monkeypatch.setattr(sourced, "_SAYING", 3)
+    monkeypatch.setattr(sourceheads, "_COMMITS", 5)
+    monkeypatch.setattr(sourceheads, "_SAYING", 3)
     said = trailers._trailers
     monkeypatch.setattr(trailers, "_trailers", lambda repo, text: asked.append(text) or said(repo, text))
     repo = fleet.tenants.at(SHOP)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from support.fakerenders import FakeRenders
 from support.loadedfleet import A, LoadedFleet, configmap
 from support.offering import OFFERED, UNBOUND, R
 from support.ownedfleet import OWNED, MadeUpPushes, granting
@@ -129,3 +130,35 @@ def test_what_a_workspace_below_takes_is_asked_of_the_same(fleet: OwnedSources) 
     fleet.loader.look_again({"root:a"})
     assert fleet.held() == {}
     assert fleet.find("root:a:kid", "apibindings.apis.kcp.io", "widgets")
+
+
+def test_what_a_program_makes_there_is_asked_too(fleet: OwnedSources) -> None:
+    """It is judged when its output is known: then whoever stands for it can be asked, as about any file."""
+    fleet.renders = FakeRenders()
+    fleet.loader = fleet.new_loader()
+    fleet.owned_by("tess")
+    entry = "deploy/k/kustomization.yaml"
+    fleet.push({entry: "resources: [take.yaml]\n", "deploy/k/take.yaml": binding("root:b")})
+    [said] = fleet.held()["root:a"]
+    assert f"{entry}: APIBinding widgets, for which tess stands: {UNBOUND}" in said
+    assert fleet.data("root:a") == {"a": "shop"}
+    fleet.by("bob", {f"{R}/b/bind.yaml": granting("bind", EXPORTS, "tess", name="bind")})
+    fleet.judged.clear()
+    fleet.follow()
+    assert fleet.held() == {}
+    assert fleet.find("root:a", "apibindings.apis.kcp.io", "widgets") is not None
+
+
+def test_a_pin_is_asked_about_too(fleet: OwnedSources) -> None:
+    """Of a commit that was passed over: nobody was asked about that."""
+    fleet.owned_by("tess")
+    takes = fleet.tenants.push({"deploy/binding.json": binding("root:b")})
+    fleet.push({"deploy/binding.json": None})
+    assert fleet.held() == {}
+    text = sourcing().replace("spec: {", f"spec: {{serve: {{commit: {takes}}}, ")
+    fleet.by("carol", {f"{A}/workspace.yaml": text})
+    [said] = fleet.held()["root:a"]
+    assert f"APIBinding widgets, for which tess stands: {UNBOUND}" in said
+    assert fleet.find("root:a", "apibindings.apis.kcp.io", "widgets") is None
+    fleet.by("carol", {f"{A}/workspace.yaml": sourcing()})
+    assert fleet.held() == {}

@@ -120,6 +120,16 @@ def test_what_is_expected_is_so_until_it_comes(make: Making, files: RenderedFile
     assert renderer.rendered(slow).fault == "it takes more than 2 s"
 
 
+def test_what_was_rendered_is_at_hand_faults_too(make: Making, files: RenderedFiles) -> None:
+    renderer = make(bounds=RenderingBounds(seconds=2))
+    good, slow = files.request({"a/deed": "same x"}, "a"), files.request({"slow/deed": "wait"}, "slow")
+    for each in (good, slow):
+        assert not renderer.is_at_hand(each)
+        renderer.rendered(each)
+        assert renderer.is_at_hand(each)
+    assert make().is_at_hand(good)
+
+
 def test_who_waits_does_not_wait_for_all_that_is_expected(make: Making, files: RenderedFiles) -> None:
     """One that is slow holds one core; the rest goes on."""
     renderer = make(bounds=RenderingBounds(seconds=3))
