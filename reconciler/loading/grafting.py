@@ -14,11 +14,14 @@ from dataclasses import dataclass, replace
 
 from apiserver.model import commits, paths
 from apiserver.model.commits import CommitRef
-from apiserver.registry import tree
+from apiserver.model.keys import Key
+from apiserver.model.storagenames import WORKSPACES
+from apiserver.registry import codec, tree
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord
 from apiserver.storage.protocol import Store
+from reconciler.layout.compare import touched
 from reconciler.layout.grafts import OF
-from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.site import SeenHead
 from reconciler.loading.sourced import GRAFTED
@@ -60,6 +63,53 @@ class Grafting:
         for record, head in news.values():
             self._note(record.path, str(head.commit))
         return step
+
+    def carried(self, commit: CommitRef) -> None:
+        """Where a commit has workspaces with sources elsewhere, those below them there go along: whether they do move,
+        the step finds out. Cost follows what moves."""
+        self.trees.settle()
+        standing = [*self.trees.grafts.by_directory.values()]
+        here = self.trees.at(commit).plain if standing else None
+        gone = [each for each in standing if here is not None and here.at(each.directory) is None]
+        if here is None or not gone:
+            return
+        found = touched(here, self.trees.at(tree.fleet(self.store).commit).plain)
+        stated: dict[str, WorkspaceDir] = {}
+        for path in found.appeared:
+            place = found.places.get(path) or here.find(path)
+            uid = self.sources.stated_uid(here, place) if place is not None else ""
+            if place is not None and uid:
+                stated[uid] = place
+        places = {each.said[OF]: self._place(each.said[OF], here, stated, found.appeared) for each in gone}
+        self.trees.carry(commit, {of: place for of, place in places.items() if place})
+
+    def _place(
+        self, of: str, here: WorkspaceTree, stated: Mapping[str, WorkspaceDir], appeared: Collection[str]
+    ) -> str:
+        """The directory in which a workspace stands that moves, or one above it does; "" where none is known."""
+        record = tree.workspace_of(self.store, of)
+        above, below = record, ""
+        while record is not None and above is not None and above.parent:
+            uid = self._uid(above)
+            back = str(tree.summary(self.store, above.path).get("first", ""))
+            place = stated.get(uid) or (here.find(back) if back and back in appeared else None)
+            if place is not None:
+                return place.directory + below
+            below = record.directory.removeprefix((tree.workspace_at(self.store, above.parent) or above).directory)
+            above = tree.workspace_at(self.store, above.parent)
+        stands = here.at(record.directory) if record is not None and record.directory else None
+        return stands.directory if stands is not None and record is not None and stands.path == record.path else ""
+
+    def _uid(self, record: WorkspaceRecord) -> str:
+        parent = tree.workspace_at(self.store, record.parent)
+        found = self.store.get(Key(WORKSPACES, parent.cluster, "", paths.base(record.path))) if parent else None
+        return codec.uid_of(found.value) if found is not None else ""
+
+    def moved(self, said: Mapping[str, dict[str, str]]) -> Said:
+        """What is recorded, with where the workspaces stand by now."""
+        records = {of: tree.workspace_of(self.store, of) for of in said}
+        places = {of: record.directory for of, record in records.items() if record is not None and record.directory}
+        return {of: {**each, "directory": places.get(of, each["directory"])} for of, each in said.items()}
 
     def remaining(self, fleet: FleetRecord, said: Mapping[str, dict[str, str]]) -> Said:
         """Of what is recorded, what means something still: where the fleet's tree has the workspace with a source which

@@ -394,6 +394,7 @@ class Loader:
         # Our own commit, where a crash came between it and the store: whoever waits for it is answered.
         asked, ahead = Asked({i.key: i for i in waiting(self._store)}, self._store), frozenset((commit, *(then or ())))
         left = tuple(each for each in fleet.arriving if each not in ahead)
+        self._grafting.carried(commit)
         stepper = self._stepper(
             COMMIT,
             fleet,
@@ -410,6 +411,7 @@ class Loader:
             with self._overtaken(stored, coming, stepper, then) as over:
                 step = stepper.difference(self._trees.at(fleet.commit), also)
         except BadFile as bad:
+            self._trees.settle()
             self._whole.hold(fleet, bad.errors)
             return tree.fleet(self._store), tuple(bad.errors)
         log.info(self._words, f"{commit:.10}", 1000 * (time.perf_counter() - began), step)
@@ -429,7 +431,8 @@ class Loader:
             lost=lost,
         )
         if fleet.grafts:
-            fleet = replace(fleet, grafts=self._grafting.remaining(fleet, fleet.grafts))
+            fleet = replace(fleet, grafts=self._grafting.remaining(fleet, self._grafting.moved(fleet.grafts)))
+        self._trees.settle()
         self._whole.note(fleet)
         return fleet, step
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from apiserver.model.commits import CommitRef
 from apiserver.registry.tree import WorkspaceRecord, summary, workspace_at
 from apiserver.storage.protocol import Store
-from reconciler.layout.grafts import OF
+from reconciler.layout.grafts import OF, Grafts
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.layout.whereabouts import Whereabouts
 from reconciler.loading.case import was_served
@@ -55,14 +55,18 @@ class ServedTrees:
         """None for a workspace that never had a good commit."""
         if not record.head:
             return None
-        grafts = self._trees.served_with(record.source, record.directory) if record.source else None
         before = workspace_at(self._store, record.path) if record.errors else None
         if before is not None and before.errors:  # not only since this step
-            return self._trees.at(before.head, summary(self._store, before.path).get("claims") or {}, grafts)
+            claims = summary(self._store, before.path).get("claims") or {}
+            return self._trees.at(before.head, claims, self._grafts(record, before.head))
         if record.head in self._ahead:
-            return self._trees.at(record.head, None, grafts)
+            return self._trees.at(record.head, None, self._grafts(record, record.head))
         at, claims = self._brought_back(record) or (self._served, None)
-        return self._trees.at(at, claims, grafts)
+        return self._trees.at(at, claims, self._grafts(record, at))
+
+    def _grafts(self, record: WorkspaceRecord, at: CommitRef) -> Grafts | None:
+        """In which one that stands in a tenant's repository is there as it is served; None where that is no matter."""
+        return self._trees.served_with(record.source, record.directory, at) if record.source else None
 
     def commit(self, record: WorkspaceRecord) -> CommitRef:
         """The commit that has a workspace which is not held: the served one, or one that was never finished."""

@@ -50,6 +50,7 @@ class Trees:
         self._recorded: Said = {}
         self.known: Callable[[str, str], Iterable[str]] = lambda _, __: ()
         self.claims, self.grafts = MappingProxyType({}), NO_GRAFTS
+        self._carried: dict[CommitRef, Grafts] = {}
 
     def aside(self, repositories: Repositories) -> Trees:
         """Trees of other repositories that know what these do. What is found out there stays there."""
@@ -64,6 +65,22 @@ class Trees:
         if fleet.grafts or self._recorded:
             self.grafts, self._recorded = self.grafted(fleet.grafts), fleet.grafts
 
+    def carry(self, commit: CommitRef, places: Mapping[str, str]) -> None:
+        """A commit moves workspaces that have sources: what is below them there stands elsewhere with it. `places`: by
+        their logical clusters, their directories then."""
+        said = {graft.said[OF]: dict(graft.said) for graft in self.grafts.by_directory.values()}
+        self._carried[commit] = self.grafted(
+            {of: {**each, "directory": places.get(of, each["directory"])} for of, each in said.items()}
+        )
+
+    def settle(self) -> None:
+        """Such a commit is taken, or is not."""
+        self._carried.clear()
+
+    def at_commit(self, commit: CommitRef) -> Grafts:
+        """Those that count there: the standing ones, but where it moves some."""
+        return self._carried.get(commit, self.grafts)
+
     def grafted(self, said: Said) -> Grafts:
         """Of what is recorded, or is to be."""
         found = (self.graft(each) for each in (self._with_cluster(of, said[of]) for of in said))
@@ -77,17 +94,18 @@ class Trees:
         known = frozenset(self.known(said[OF], directory))
         return Graft(directory, GraftKey(commit, theirs, known), said, None)
 
-    def served_with(self, source: Mapping[str, str], directory: str) -> Grafts:
-        """The standing ones, but that a workspace in a tenant's repository is there as it is served. `source`: what its
-        record says; `directory`: its own, as of the fleet's tree."""
-        graft = self.grafts.of(source.get(OF, ""))
+    def served_with(self, source: Mapping[str, str], directory: str, commit: CommitRef = NONE) -> Grafts:
+        """Those of a commit of the fleet (NONE: the standing ones), but that a workspace in a tenant's repository is
+        there as it is served. `source`: what its record says; `directory`: its own, as of the fleet's tree."""
+        grafts = self.at_commit(commit)
+        graft = grafts.of(source.get(OF, ""))
         if graft is None or not directory.startswith(f"{graft.directory}/"):
-            return self.grafts
+            return grafts
         below = directory[len(graft.directory) :]
         theirs = f"/{source.get('path', '')}".removesuffix(below).removeprefix("/")
         if (str(graft.key.commit), graft.key.theirs) == (source.get("commit"), theirs) or "commit" not in source:
-            return self.grafts
-        return self.grafts.with_(self.graft({**graft.said, **source, "path": theirs}))
+            return grafts
+        return grafts.with_(self.graft({**graft.said, **source, "path": theirs}))
 
     def since(self, commit: CommitRef, path: str, here: WorkspaceTree) -> Grafts:
         """The standing ones, but that of the workspace which the one at `path` is below, as that commit has it. `here`:
@@ -170,7 +188,7 @@ class Trees:
     ) -> WorkspaceTree:
         """`claims`, `grafts`: those that counted there, where they are not those of the served commit. Raises
         RepositoryUnreadable where the commit is not there."""
-        grafts = self.grafts if grafts is None else grafts
+        grafts = self.at_commit(commit) if grafts is None else grafts
         key = commit, self._key if claims is None else frozenset(claims.items()), grafts.digest
         found = self._open.get(key)
         if found is None:

@@ -343,10 +343,30 @@ def test_a_source_has_so_many_workspaces(fleet: SourcedFleet, monkeypatch: pytes
     assert {path for path in fleet.paths() if path.startswith("root:a:")} == {"root:a:kid"}
 
 
-def test_it_stays_where_the_workspace_above_would_move(fleet: SourcedFleet, another: Another) -> None:
+def moving(fleet: SourcedFleet) -> str:
+    """A workspace.yaml of root:a, somewhere else."""
     uid = fleet.workspace("root:a")["metadata"]["uid"]
-    moved = sourcing().replace("spec:", f"metadata: {{uid: {uid}}}\nspec:")
-    fleet.commit({A: None, f"{B}/a/workspace.yaml": moved})
+    return sourcing().replace("spec:", f"metadata: {{uid: {uid}}}\nspec:")
+
+
+def test_it_moves_with_the_workspace_above(fleet: SourcedFleet, another: Another) -> None:
+    clusters = fleet.record("root:a").cluster, fleet.record("root:a:kid").cluster
+    fleet.publish()
+    fleet.commit({A: None, f"{B}/a/workspace.yaml": moving(fleet)})
+    assert fleet.held() == {}
+    assert (fleet.record("root:b:a").cluster, fleet.record("root:b:a:kid").cluster) == clusters
+    assert fleet.data("root:b:a:kid") == {"a": "kid"}
+    assert "root:a:kid" not in fleet.paths()
+    recovers(fleet, another)
+    fleet.push({f"{KID}/app.yaml": configmap(a="there"), "deploy/two/workspace.yaml": ""})
+    assert fleet.data("root:b:a:kid") == {"a": "there"}
+    assert "root:b:a:two" in fleet.paths()
+    recovers(fleet, another, "again")
+
+
+def test_it_stays_where_the_workspace_above_may_not_move(fleet: SourcedFleet, another: Another) -> None:
+    fleet.push({f"{KID}/app.yaml": "broken: [\n"})
+    fleet.commit({A: None, f"{B}/a/workspace.yaml": moving(fleet)})
     settle(fleet)
     assert fleet.data("root:a:kid") == {"a": "kid"}
     assert "cannot move to root:b:a" in " ".join(fleet.held()["root:a"])
