@@ -113,12 +113,17 @@ def due(
 
 
 def _back(store: View, heads: dict[str, str], judged: Judged) -> set[str]:
-    """Those in another one's source of which nothing is served, and something is here."""
-    out = set[str]()
-    for path in tree.held(store):
-        record = tree.workspace_at(store, path)
-        ref = SourceRef.kept(record.follows) if record is not None and not record.served else None
-        if record is None or ref is None or OF not in record.follows:
+    """Those in another one's source of which nothing is served, and something is here. Once all sources are back, the
+    others that a recovery could not bring back, once after a start: it may have ended before they heard of it."""
+    out, held = set[str](), [tree.workspace_at(store, path) for path in tree.held(store)]
+    lost = [record for record in held if record is not None and not record.served]
+    if tree.fleet(store).lost and not any(record.follows for record in lost):
+        out = {record.path for record in lost if record.path not in judged}
+        judged |= dict.fromkeys(out, _UNKNOWN)
+    for record in lost:
+        path = record.path
+        ref = SourceRef.kept(record.follows)
+        if ref is None or OF not in record.follows:
             continue
         head = heads.get(source_name(record.follows[OF], ref.repository), "")
         if head and judged.get(path) != (ref, head):
