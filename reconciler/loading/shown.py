@@ -250,7 +250,9 @@ class Shown:
             self._store.write(put_fleet(fleet)).result()
 
     def _tree(self, recorded: RecordedFleet) -> WorkspaceTree:
-        return WorkspaceTree(self._repo, self._repo.commit(recorded.source.id).tree, recorded.facts().claims)
+        facts = recorded.facts()
+        fleet = FleetRecord(commit=recorded.source, claims=facts.claims, grafts=facts.grafts)
+        return self._loader(self._store).tree_at(fleet)
 
 
 class _Hidden:

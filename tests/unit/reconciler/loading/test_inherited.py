@@ -7,15 +7,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.drills import drilled
 from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.recoveries import assert_same, recover
-from support.sourcedfleet import HEAD, OTHER, SHOP, SourcedFleet, TenantRepos, sourcing
+from support.sourcedfleet import FLEET, HEAD, OTHER, SHOP, SourcedFleet, TenantRepos, sourcing
 
 from apiserver.model import commits
 from apiserver.model.commits import CommitRef
+from apiserver.storage.protocol import Store
+from apiserver.stores import open_at
 from reconciler.layout import contenttree
+from reconciler.loading import sourcelist
+from reconciler.loading.identities import Identities
+from reconciler.loading.loader import Loader
+from reconciler.loading.remotes import Remotes
+from reconciler.loading.shown import Shown
 from reconciler.loading.sourced import GRAFTED
+from reconciler.loading.trial import Trial
 from reconciler.repository.sourcerefs import source_name
+from reconciler.viewing.filling import STORE, CommitFilling
+from reconciler.viewing.recordings import Recordings
 
 Another = Callable[..., LoadedFleet]
 KID = "deploy/kid"
@@ -371,3 +382,74 @@ def test_it_stays_where_the_workspace_above_may_not_move(fleet: SourcedFleet, an
     assert fleet.data("root:a:kid") == {"a": "kid"}
     assert "cannot move to root:b:a" in " ".join(fleet.held()["root:a"])
     recovers(fleet, another)
+
+
+def test_who_only_shows_it_has_it_once_it_is_fetched(fleet: SourcedFleet, another: Another) -> None:
+    fleet.push({"deploy/group/two/workspace.yaml": "", "deploy/group/two/app.yaml": configmap(a="two")})
+    fleet.publish()
+    other = another(fleet)
+    assert isinstance(other, SourcedFleet)
+
+    def new(store: Store) -> Loader:
+        loader = Loader(store, other.mirror.repositories, Identities(other.keys / "identities"), other.secrets.of)
+        loader.remotes = Remotes(lambda name, branch: other.heads.get((name, branch), ""), (FLEET,))
+        return loader
+
+    def look() -> None:
+        other.fetch()
+        found = sourcelist.listed(other.store)
+        heads = {each.name: other.heads[each.name, each.ref.branch] for each in found.values()}
+        recorded = other.recorded()
+        assert recorded is not None
+        shown.follow(recorded, "them/1", sourcelist.due(other.store, found.values(), heads, {}, lost=True))
+
+    shown = Shown(other.store, other.mirror.repository, new)
+    recorded = other.recorded()
+    assert recorded is not None
+    shown.begin(recorded, "them/1")
+    assert not other.record("root:a:kid").served
+    look()
+    assert (other.data("root:a:kid"), other.data("root:a:two")) == ({"a": "kid"}, {"a": "two"})
+    assert_same(other, fleet)
+    fleet.push({"deploy/group/two/app.yaml": configmap(a="new"), "deploy/group/three/workspace.yaml": ""})
+    fleet.publish()
+    other.mirror.refresh()
+    look()
+    assert other.data("root:a:two") == {"a": "new"}
+    assert "root:a:three" in other.paths()
+
+
+def test_a_drill_says_which_repository_it_would_need(fleet: SourcedFleet) -> None:
+    fleet.publish()
+    found = drilled(fleet)
+    assert found.same
+    assert set(found.found.elsewhere) == {"root:a", "root:a:kid"}
+
+
+def test_a_commit_view_has_what_was_served_then(fleet: SourcedFleet, tmp_path: Path) -> None:
+    fleet.publish()
+    commit, repo, recordings = fleet.repo.head, fleet.mirror.repository, Recordings()
+    recordings.refresh(repo)
+    status, sources = recordings.of(repo, commit), fleet.mirror.repositories.sources
+    assert sources is not None
+    for path, said in (("root:a:kid", b'"a":"kid"'), ("root:a", b'"a":"shop"')):
+        place = tmp_path / path.replace(":", "-")
+        place.mkdir()
+        CommitFilling(repo, commit, path, status, sources=sources.directory).into(place)
+        store = open_at(place / STORE, sync=False)
+        try:
+            shown = store.get(fleet.key(path, "configmaps", "app"))
+            assert shown is not None
+            assert said in shown.value
+        finally:
+            store.close()
+
+
+def test_a_push_is_judged_with_what_stands_there(fleet: SourcedFleet, tmp_path: Path) -> None:
+    old = fleet.repo.head
+    new = fleet.repo.commit({f"{A}/kid/app.yaml": configmap(a="fleet")})
+    away = fleet.repo.commit({A: None}, parent=old)
+    trial = Trial(fleet.loader, fleet.secrets.of, tmp_path / "identities", 60.0)
+    with fleet.store.view() as view:
+        assert "which is the fleet's own" in str(trial.run(view, fleet.repo.repo, old, new).held)
+        assert "root:a:kid is protected" in str(trial.run(view, fleet.repo.repo, old, away).held)
