@@ -51,7 +51,9 @@ class WorkspaceRecord:
     nobody here can read what git says of them, and why. `source`: what has its own content served from another
     repository: that `repository`, `branch`, `path` and `secret` (see layout/sourceref), and the `commit` there; {} for
     most. `follows`: the same of the source by which it was judged last, without a commit: another one while it is
-    held, or has nothing of it yet; with what it is `pinned` to there; {} where there is none.
+    held, or has nothing of it yet; with what it is `pinned` to there; {} where there is none. It says `grafted`,
+    too: up to which commit the workspaces follow that are below it there. Of one of these both say `of`: the logical
+    cluster of the workspace above whose source it is.
     """
 
     path: str
@@ -185,7 +187,9 @@ class FleetRecord:
     status commit that is shown then. `arriving`: the commits that are on their way into the store, in the order in
     which they were taken, () between two: some workspaces are at one of them already, as their `head` says. `admitted`:
     of these, where somebody was asked about, what was found of whoever stands for them (loading/owners), by commit.
-    `verified`: heads that were served and left again, and whose signatures were good.
+    `verified`: heads that were served and left again, and whose signatures were good. `grafts`: of workspaces whose
+    content comes from another repository that has workspaces below it, by logical cluster: the `directory` of the
+    workspace, the source as in WorkspaceRecord.source, and the `commit` there which says what workspaces there are.
     """
 
     fleet: str = ""
@@ -206,6 +210,7 @@ class FleetRecord:
     arriving: tuple[CommitRef, ...] = ()
     admitted: dict[str, dict[str, Any]] = field(default_factory=dict)
     verified: tuple[CommitRef, ...] = ()
+    grafts: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         return orjson.dumps(self, default=str)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.errors import BadFile
+from reconciler.layout.grafts import NO_GRAFTS
 from reconciler.layout.tree import (
     RENDERED_BY,
     ROOT,
@@ -20,8 +21,8 @@ from reconciler.layout.tree import (
     Level,
     WorkspaceDir,
     WorkspaceTree,
+    is_marked,
     joined,
-    workspace_dir,
 )
 from reconciler.layout.weight import MOST_ADDED, too_heavy, weigh
 from reconciler.layout.whereabouts import Whereabouts
@@ -67,11 +68,13 @@ class Touched:
 
 
 class _Side(NamedTuple):
-    """One directory in one of the trees: None as tree where it is absent there."""
+    """One directory in one of the trees: None as tree where it is absent there. `source`: of one in a tenant's
+    repository, the workspace that has its content from there: what it owns of that is looked at elsewhere."""
 
     tree: str | None
     owner: str
     stack: ignore.Stack
+    source: str = ""
 
     @staticmethod
     def below(sub: TreeEntry | None, above: Level | None) -> _Side:
@@ -170,6 +173,8 @@ def _narrowed(
 ) -> tuple[Level, Level] | None:
     if was.tree is None or now.tree is None or was.owner != now.owner or not ignore.same(was.stack, now.stack):
         return None
+    if is_marked(was.tree) or is_marked(now.tree) or new.graft_at(directory) or old.graft_at(directory):
+        return None
     alike = new.repo is old.repo and not _claims_differ(new, old, directory)
     found = new.repo.differing(was.tree, now.tree, _TELLING) if alike else None
     if found is None:
@@ -191,6 +196,15 @@ def _claims_differ(new: WorkspaceTree, old: WorkspaceTree, directory: str) -> bo
         for claim in new.claims.keys() | old.claims.keys()
         if claim == directory or claim.startswith(inside)
     )
+
+
+def _below(tree: WorkspaceTree, directory: str, name: str, side: _Side) -> _Side:
+    """The side of a subdirectory: in a tenant's repository the rules of that one hold."""
+    if side.tree is None or not is_marked(side.tree):
+        return side._replace(source="")
+    graft = tree.graft_of(f"{directory}/{name}")
+    stack = graft.stack(directory) if graft is not None else side.stack
+    return side._replace(stack=stack, source=side.source or side.owner)
 
 
 class _Directories:
@@ -224,6 +238,9 @@ class _Comparison:
         self._out = Touched()
         self._came, self._gone, self._stayed = _Directories(), _Directories(), _Directories()
         self._added = 0
+        self._regrafted = new.grafts.differing(old.grafts or NO_GRAFTS) if new.grafts is not None else frozenset[str]()
+        if new.grafts is None and old.grafts is not None:
+            self._regrafted = old.grafts.differing(NO_GRAFTS)
 
     def run(self) -> Touched:
         new, old, out = self._new, self._old, self._out
@@ -245,34 +262,73 @@ class _Comparison:
 
     def _visit(self, directory: str, was: _Side, now: _Side) -> None:
         unchanged = was.tree == now.tree and was.owner == now.owner and ignore.same(was.stack, now.stack)
-        if unchanged and not _claims_differ(self._new, self._old, directory):
+        if unchanged and not _claims_differ(self._new, self._old, directory) and not self._differs_inside(directory):
             return
         old_level, new_level, whole = _levels(self._old, self._new, directory, was, now)
+        sides = was.tree, now.tree
+        was, old_level = self._as_counts(self._old, directory, was, old_level)
+        now, new_level = self._as_counts(self._new, directory, now, new_level)
+        self._note_overlaps(was, now, sides)
         old_subs = {e.name: e.id for e in old_level.directories} if old_level else {}
         new_subs = {e.name: e.id for e in new_level.directories} if new_level else {}
         if old_level is not None or directory == ROOT:
-            self._weigh(directory, [tree for name, tree in new_subs.items() if name not in old_subs])
+            fresh = [tree for name, tree in new_subs.items() if name not in old_subs]
+            self._weigh(directory, [tree for tree in fresh if not is_marked(tree)])
         old_path = self._old.boundary(old_level, directory, was.owner) if old_level else None
         self._claim(directory, old_path, now, new_level)
         new_path = self._new.boundary(new_level, directory, now.owner) if new_level else None
         if old_path is not None and old_path != new_path and old_level is not None and was.tree is not None:
-            self._out.left.note(workspace_dir(old_path, directory, was.tree, old_level, whole=whole))
+            self._out.left.note(self._old.place(old_path, directory, was.tree, old_level, whole=whole))
         self._note(directory, old_path, new_path, old_level, new_level)
         if new_path is not None and new_level is not None and now.tree is not None:
-            self._out.places.note(workspace_dir(new_path, directory, now.tree, new_level, whole=whole))
+            self._out.places.note(self._new.place(new_path, directory, now.tree, new_level, whole=whole))
         old_owner, new_owner = old_path or was.owner, new_path or now.owner
         if old_owner == new_owner and was.tree is not None and now.tree is not None:
             self._out.stirred.add(new_owner)
-        self._files(old_owner, new_owner, old_level, new_level)
+        self._files(
+            old_owner,
+            new_owner,
+            old_level if old_owner != was.source else None,
+            new_level if new_owner != now.source else None,
+        )
         old_stack = old_level.stack if old_level else was.stack
         new_stack = new_level.stack if new_level else now.stack
         # In git's order, as a walk of the whole tree: of directories that declare one path the first one counts.
         for name in (*new_subs, *(name for name in old_subs if name not in new_subs)):
             self._visit(
                 f"{directory}/{name}",
-                _Side(old_subs.get(name), old_owner, old_stack),
-                _Side(new_subs.get(name), new_owner, new_stack),
+                _below(self._old, directory, name, _Side(old_subs.get(name), old_owner, old_stack, was.source)),
+                _below(self._new, directory, name, _Side(new_subs.get(name), new_owner, new_stack, now.source)),
             )
+
+    def _differs_inside(self, directory: str) -> bool:
+        """Whether something of tenants' repositories may differ in a directory that is the same in the fleet's, or in
+        a tenant's directory that is the same: what gives way to the fleet's own follows from that."""
+        if self._regrafted and any(each == directory or each.startswith(f"{directory}/") for each in self._regrafted):
+            return True
+        graft = self._new.graft_of(directory) if self._new.grafts is not None else None
+        if graft is None:
+            return False
+        sides = ((self._new.repo, self._new.tree_id), (self._old.repo, self._old.tree_id))
+        now, was = (repo.tree_at(tree, graft.directory) for repo, tree in sides)
+        return now != was and any(e.kind == "tree" for t in (now, was) if t for e in self._new.repo.entries(t))
+
+    def _note_overlaps(self, was: _Side, now: _Side, there: tuple[str | None, str | None]) -> None:
+        """Whoever has something in a repository of his own that gives way to the fleet's in one of the trees alone is
+        told. `there`: both trees whether they give way or not."""
+        mixed = all(there) and is_marked(there[0] or "") != is_marked(there[1] or "")
+        differ = (was.tree != there[0]) != (now.tree != there[1])
+        if mixed or differ:
+            self._out.changed.update({was.source, now.source} - {""})
+
+    def _as_counts(
+        self, tree: WorkspaceTree, directory: str, side: _Side, level: Level | None
+    ) -> tuple[_Side, Level | None]:
+        """As if it were not there, where it gives way."""
+        path = tree.boundary(level, directory, side.owner) if level is not None and is_marked(level.tree) else None
+        if path is None or not tree.gives_way(path, directory):
+            return side, level
+        return side._replace(tree=None), None
 
     def _weigh(self, directory: str, fresh: list[str]) -> None:
         """What is new in a directory is weighed before it is walked, whole: nothing below it is weighed again."""
@@ -286,7 +342,8 @@ class _Comparison:
         path = claims.pop(directory, None) or old_path
         if path is None or path == paths.ROOT or now.tree is None or level is None or level.markers:
             return
-        self._weigh(directory, [now.tree])
+        if not is_marked(now.tree):
+            self._weigh(directory, [now.tree])
         if any(self._new.manifests_below(now.tree, directory, now.stack)):
             claims[directory] = path
             self._out.changed.add(path)

@@ -1,7 +1,7 @@
 """A tree of another repository, of which a directory is the content of one workspace of the fleet (spec.source).
 
-Used by loading/sources. Such a tree has no workspaces root, and nothing in it is a workspace: what says that it is one
-is told (`nested`), and counts for nothing.
+Used by loading/sources. Such a tree has no workspaces root. What says that it is a workspace belongs to itself: where
+that stands among the fleet's, grafts say.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from reconciler.layout.grouping import Grouping
 from reconciler.layout.tree import Level, WorkspaceDir, WorkspaceTree, joined, workspace_dir
 from reconciler.layout.weight import weigh
-from reconciler.repository.objects import Repository
+from reconciler.repository.objects import Repository, TreeEntry
 
 MOST = 200_000
 """Files and directories that the content of one workspace has at most."""
-_TOLD = 3
+MOST_WORKSPACES = 1000
+"""Workspaces that one source has below its path at most."""
 
 
 class ContentTree(WorkspaceTree):
@@ -27,8 +28,8 @@ class ContentTree(WorkspaceTree):
         super().__init__(repo, tree_id, grouping=grouping)
 
     def boundary(self, level: Level, directory: str, owner: str) -> str | None:
-        """What has a workspace.yaml is left out."""
-        return f"{owner}:{directory}" if level.markers else None
+        """What has a workspace.yaml is left out, and what is another workspace's still since it had one (`claims`)."""
+        return f"{owner}:{directory}" if level.markers or directory in self.claims else None
 
     def content(self, workspace: str, directory: str) -> WorkspaceDir | None:
         """The directory as that of a workspace of the fleet; None where it is none."""
@@ -42,22 +43,34 @@ class ContentTree(WorkspaceTree):
             return f"{where} holds more than {MOST:,} files and directories"
         try:
             nested = list(self.nested(place))
-            if nested:
-                more = f" and {len(nested) - _TOLD} more" if len(nested) > _TOLD else ""
-                return f"{where} holds {', '.join(nested[:_TOLD])}{more}, and no workspace can be below a source's path"
-            if next(self.files(place), None) is None:
+            if len(nested) > MOST_WORKSPACES:
+                return f"{where} holds more than {MOST_WORKSPACES:,} workspaces"
+            if not nested and next(self.files(place), None) is None:
                 return f"{where} holds no manifest, and nothing is deleted for that"
         except ValueError as error:  # rules of what is ignored that nobody can read
             return f"{where} cannot be read: {error}"
         return ""
 
     def nested(self, place: WorkspaceDir) -> Iterator[str]:
-        """The workspace.yamls in and below a directory."""
+        """The directories of workspaces below a directory."""
+        for directory, level in self._levels(place):
+            if level.markers and directory != place.directory:
+                yield directory
+
+    def markers(self, place: WorkspaceDir) -> list[TreeEntry]:
+        """The workspace.yamls that a directory has."""
+        return self.look(place.tree, place.directory, self.above(place.directory)).markers
+
+    def program(self, place: WorkspaceDir) -> str:
+        """What has a program make manifests of a directory of its own, "" if nothing does."""
+        return next((path for path, entry in self.files(place) if entry.kind == "rendered"), "")
+
+    def _levels(self, place: WorkspaceDir) -> Iterator[tuple[str, Level]]:
         pending = [(place.tree, place.directory, self.above(place.directory))]
         while pending:
             tree, directory, stack = pending.pop()
             level = self.look(tree, directory, stack)
-            yield from (joined(directory, each.name) for each in level.markers)
+            yield directory, level
             pending += [(d.id, joined(directory, d.name), level.stack) for d in reversed(level.directories)]
 
     def at(self, directory: str) -> WorkspaceDir | None:

@@ -13,7 +13,7 @@ from typing import Protocol
 from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.grouping import Grouping
-from reconciler.layout.tree import ROOT, Level, WorkspaceTree, named
+from reconciler.layout.tree import ROOT, Level, WorkspaceTree, is_marked, named
 from reconciler.repository.objects import Repository, TreeEntry, entry_of
 
 
@@ -112,6 +112,8 @@ class PartTree(WorkspaceTree):
         known = self._shown.get((tree, directory))
         if known is not None:
             return known
+        if self.grafts is not None and (is_marked(tree) or self.graft_at(directory) is not None):
+            return super().look(tree, directory, stack)  # few, and which there are is known with the source alone
         if not (directory == ROOT or directory.startswith(f"{ROOT}/")):
             return super().look(tree, directory, stack)
         level = self._narrowed(tree, directory, stack)

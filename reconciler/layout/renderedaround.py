@@ -26,7 +26,8 @@ class RenderedAround:
     def __init__(self, tree: WorkspaceTree, workspace: WorkspaceDir) -> None:
         self._tree = tree
         self._top = workspace.directory
-        self._known = {self._top: self._place(self._top, workspace.tree)}
+        # Of a workspace in a tenant's repository nothing is written.
+        self._known = {self._top: self._place(self._top, workspace.tree if not workspace.theirs else "")}
 
     def marker(self, file: str) -> str:
         """The file that makes the outermost directory a rendered one which a file of the workspace is in, or would be;

@@ -2,19 +2,23 @@
 
 Called by the loader and by `validate`. Reads trees only, never a manifest. A directory with a workspace.yaml is a
 workspace, any other only groups; a workspace owns the files below it up to the next workspace. A directory that a
-program renders counts as one file. What differs between two trees is compare's.
+program renders counts as one file. Below a workspace whose content comes from a tenant's repository stand those that
+are there, too (grafts). What differs between two trees is compare's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.grouping import Grouping, Subdirectories
 from reconciler.repository.objects import Repository, TreeEntry
+
+if TYPE_CHECKING:
+    from reconciler.layout.grafts import Graft, Grafts
 
 TOP = "workspaces"
 ROOT = "workspaces/root"
@@ -34,6 +38,8 @@ _EMPTY = 100_000
 """Directories without a manifest after which a tree has none."""
 _FEW = 8
 """Files of a workspace up to which they are kept with it."""
+_MARK = "+"
+"""In the id of a tenant's directory, behind the name of its repository."""
 
 
 class WorkspaceDir(NamedTuple):
@@ -41,7 +47,8 @@ class WorkspaceDir(NamedTuple):
 
     `manifest` is its workspace.yaml (or .yml, .json), None for the root without one and for a workspace whose file was
     taken away while manifests remain. `spare`: further such files beside it, which is an error. `files`: its own, where
-    it was looked into and has few and no directories, or is rendered; None: they are to be looked for.
+    it was looked into and has few and no directories, or is rendered; None: they are to be looked for. `theirs`: of one
+    that stands in a tenant's repository the directory there, which `directory` follows from; "" for all others.
     """
 
     path: str
@@ -50,10 +57,11 @@ class WorkspaceDir(NamedTuple):
     tree: str
     spare: tuple[str, ...] = ()
     files: tuple[TreeEntry, ...] | None = None
+    theirs: str = ""
 
     @property
     def manifest_path(self) -> str:
-        return f"{self.directory}/{self.manifest.name}" if self.manifest else f"{self.directory}/{WORKSPACE_FILES[0]}"
+        return joined(self.theirs or self.directory, self.manifest.name if self.manifest else WORKSPACE_FILES[0])
 
 
 class Level(NamedTuple):
@@ -78,7 +86,8 @@ class WorkspaceTree:
     inherits what it leaves behind. `compare.touched` adds to it what it finds; the loader keeps it for the next commit.
     `duplicates` maps a path to its directories where there are several: complete after `workspaces` has been read to
     its end, or for what `compare.touched` named. `renders`: by path, workspaces that `workspaces` found to have a
-    directory that is rendered.
+    directory that is rendered. `grafts`: what tenants' repositories have below their workspaces, None where there is
+    none.
     """
 
     is_fleets = True
@@ -99,6 +108,17 @@ class WorkspaceTree:
         self.duplicates: dict[str, list[str]] = {}
         self.renders: dict[str, WorkspaceDir] = {}
         self._stacks: dict[str, ignore.Stack] = {}
+        self.grafts: Grafts | None = None
+        self._grafted: dict[str, Graft | None] = {}
+
+    def with_grafts(self, grafts: Grafts) -> WorkspaceTree:
+        """The same, which shows them, too."""
+        self.grafts = grafts if grafts.by_directory else None
+        return self
+
+    def regrafted(self, grafts: Grafts) -> WorkspaceTree:
+        """The same tree with others."""
+        return WorkspaceTree(self.repo, self.tree_id, self.claims, self._grouping).with_grafts(grafts)
 
     def beside(self, tree_id: str) -> WorkspaceTree:
         """Another tree of the repository, by what it says itself: nobody claims a directory in it."""
@@ -149,8 +169,10 @@ class WorkspaceTree:
             tree, directory, owner, around, stack = pending.pop()
             level = self.look(tree, directory, stack)
             path = self.boundary(level, directory, owner)
+            if path is not None and self.gives_way(path, directory):
+                continue
             if path is not None:
-                owner, around = path, workspace_dir(path, directory, tree, level)
+                owner, around = path, self.place(path, directory, tree, level)
                 if hash(path) not in seen or len(self.directories(path)) < 2:
                     seen.add(hash(path))
                     yield around
@@ -224,11 +246,15 @@ class WorkspaceTree:
     def files(self, workspace: WorkspaceDir) -> Iterator[tuple[str, TreeEntry]]:
         """The workspace's own manifests with their paths, directories that are rendered, and what `problem` refuses;
         workspace.yaml is not one."""
+        if workspace.theirs:
+            graft = self.graft_of(workspace.directory)
+            yield from graft.files(workspace) if graft is not None else ()
+            return
         if workspace.files is not None:
             yield from ((joined(workspace.directory, entry.name), entry) for entry in workspace.files)
             return
         stack = self.above(workspace.directory)
-        yield from self._own(self.look(workspace.tree, workspace.directory, stack), workspace.directory)
+        yield from self._own(self._look(workspace.tree, workspace.directory, stack), workspace.directory)
 
     def leftovers(self, workspace: WorkspaceDir) -> list[str]:
         """All manifests below a directory, nested workspaces included."""
@@ -275,6 +301,20 @@ class WorkspaceTree:
 
     def look(self, tree: str, directory: str, stack: ignore.Stack) -> Level:
         """One directory. `stack` are the rules of the directory above."""
+        if self.grafts is None:
+            return self._look(tree, directory, stack)
+        if is_marked(tree):
+            graft = self.graft_of(directory)
+            return graft.level(tree, directory) if graft is not None else Level(tree, stack, [], [], [])
+        level, graft = self._look(tree, directory, stack), self.graft_at(directory)
+        if graft is not None:
+            ours = {entry.name for entry in self.repo.entries(tree) if entry.kind == "tree"}
+            theirs = graft.level(graft.top, directory).directories
+            level.directories.extend(each for each in theirs if each.name not in ours)
+        return level
+
+    def _look(self, tree: str, directory: str, stack: ignore.Stack) -> Level:
+        """The same, of the fleet's own repository."""
         return self.level(tree, directory, stack, self.repo.entries(tree))
 
     def level(self, tree: str, directory: str, stack: ignore.Stack, entries: Sequence[TreeEntry]) -> Level:
@@ -316,6 +356,55 @@ class WorkspaceTree:
             return paths.join(owner, named(directory.rpartition("/")[2]))
         return self.claims.get(directory)
 
+    # --- what tenants' repositories have
+
+    def graft_at(self, directory: str) -> Graft | None:
+        """That which stands below the workspace in a directory."""
+        if self.grafts is None or directory not in self.grafts.by_directory:
+            return None
+        if directory not in self._grafted:
+            self._grafted[directory] = self.grafts.at(self, directory)
+        return self._grafted[directory]
+
+    def graft_of(self, directory: str) -> Graft | None:
+        """That to which a directory belongs; None for those of the fleet's own repository."""
+        if self.grafts is None:
+            return None
+        at, below = directory, ""
+        while at:
+            at, _, below = at.rpartition("/")
+            graft = self.graft_at(at)
+            if graft is not None:
+                tree = self.repo.tree_at(self.tree_id, at)
+                ours = self.repo.pick(tree, (below,)).get(below) if tree is not None else None
+                return graft if ours is None or ours.kind != "tree" else None
+        return None
+
+    def gives_way(self, path: str, directory: str) -> bool:
+        """Whether a tenant's directory declares a workspace that one of the fleet's own directories is."""
+        graft = self.graft_of(directory)
+        if graft is None:
+            return False
+        here = self.repo.tree_at(self.tree_id, graft.directory)
+        if here is None or not any(entry.kind == "tree" for entry in self.repo.entries(here)):
+            return False
+        return bool(self.plain.directories(path))
+
+    def place(self, path: str, directory: str, tree: str, level: Level, *, whole: bool = True) -> WorkspaceDir:
+        """The workspace that begins in a directory. See workspace_dir."""
+        found = workspace_dir(path, directory, tree, level, whole=whole)
+        graft = self.graft_of(directory) if is_marked(tree) else None
+        return found._replace(theirs=graft.real(directory), files=None) if graft is not None else found
+
+    @property
+    def plain(self) -> WorkspaceTree:
+        """What the fleet's own repository has of it."""
+        if self.grafts is None:
+            return self
+        out = WorkspaceTree(self.repo, self.tree_id, grouping=self._grouping)
+        out.claims = self.claims
+        return out
+
     def above(self, directory: str) -> ignore.Stack:
         """The ignore rules that hold for a directory by those around it."""
         return self.stack(directory.rpartition("/")[0]) if directory else ()
@@ -325,6 +414,9 @@ class WorkspaceTree:
         found = self._stacks.get(directory)
         if found is not None:
             return found
+        graft = self.graft_of(directory)
+        if graft is not None:
+            return graft.stack(directory)
         above = self.stack(directory.rpartition("/")[0]) if directory else ()
         tree = self.repo.tree_at(self.tree_id, directory)
         rules = self.repo.pick(tree, (ignore.FILE,)).get(ignore.FILE) if tree is not None else None
@@ -361,6 +453,13 @@ class WorkspaceTree:
 
     def _subdirectories(self, level: Level, directory: str) -> Subdirectories:
         """Those of a level, none of them unknown."""
+        theirs = [sub for sub in level.directories if is_marked(sub.id)] if self.grafts is not None else []
+        if theirs:
+            looked = ((sub.name, self.look(sub.id, joined(directory, sub.name), ())) for sub in theirs)
+            more = frozenset(name for name, inner in looked if not inner.markers)
+            ours = [sub for sub in level.directories if not is_marked(sub.id)]
+            found = self._subdirectories(level._replace(directories=ours), directory)
+            return found._replace(groups=found.groups | more)
         known = self._grouping.look(directory, level.tree, level.stack, level.directories)
         if not known.unknown:
             return known
@@ -373,6 +472,14 @@ class WorkspaceTree:
     def _note(self, level: Level, directory: str, found: Subdirectories) -> None:
         self._grouping.note(directory, level.tree, level.stack, found, len(level.directories))
 
+    def has(self, directory: str) -> bool:
+        """Whether there is such a directory, ignored or not."""
+        if self.repo.tree_at(self.tree_id, directory) is not None:
+            return True
+        graft = self.graft_of(directory)
+        there = graft.tree if graft is not None else None
+        return there is not None and graft is not None and there.has(graft.real(directory))
+
     def _descend(self, directory: str) -> WorkspaceDir | None:
         """The innermost workspace on the way down to a directory; None when the way is absent or ignored."""
         if directory != ROOT and not directory.startswith(ROOT + "/"):
@@ -380,20 +487,36 @@ class WorkspaceTree:
         current, tree = TOP, self.repo.tree_at(self.tree_id, TOP)
         found: WorkspaceDir | None = None
         for part in directory.split("/")[1:]:
-            step = self.repo.pick(tree, (part,)).get(part) if tree is not None else None
+            step = self._step(tree, current, part) if tree is not None else None
             stack = self.stack(current)
             current = f"{current}/{part}"
-            if step is None or step.kind != "tree" or ignore.ignored(stack, current, directory=True):
+            if step is None:
                 return None
             tree = step.id
             level = self._markers(tree, current, stack)
             path = self.boundary(level, current, found.path if found else "")
+            if path is not None and self.gives_way(path, current):
+                return None
             if path is not None:
-                found = workspace_dir(path, current, tree, level, whole=False)
+                found = self.place(path, current, tree, level, whole=False)
         return found
+
+    def _step(self, tree: str, directory: str, name: str) -> TreeEntry | None:
+        """A subdirectory that is not ignored."""
+        if is_marked(tree):
+            graft = self.graft_of(f"{directory}/{name}")
+            return graft.subdirectory(tree, directory, name) if graft is not None else None
+        found = self.repo.pick(tree, (name,)).get(name)
+        if found is not None and found.kind == "tree":
+            ignored = ignore.ignored(self.stack(directory), f"{directory}/{name}", directory=True)
+            return found if not ignored else None
+        graft = self.graft_at(directory)
+        return graft.subdirectory(graft.top, directory, name) if graft is not None else None
 
     def _markers(self, tree: str, directory: str, above: ignore.Stack) -> Level:
         """As `look`, for the workspace's manifest only: a wide directory is not read whole."""
+        if is_marked(tree):
+            return self.look(tree, directory, above)
         picked = self.repo.pick(tree, (*WORKSPACE_FILES, ignore.FILE))
         rules = picked.pop(ignore.FILE, None)
         stack = (*above, self._rules(directory, rules)) if rules is not None and rules.kind == "blob" else above
@@ -438,8 +561,27 @@ class WorkspaceTree:
             path = self.boundary(inner, below, parent.path)
             if path is None:
                 yield from self._children(inner, parent, below, name)
-            elif path == paths.join(parent.path, name):
-                yield workspace_dir(path, below, sub.id, inner)
+            elif path == paths.join(parent.path, name) and not self.gives_way(path, below):
+                yield self.place(path, below, sub.id, inner)
+
+
+def marked(repository: str, tree: str) -> str:
+    """The id of a tenant's directory, as that of one of the fleet's tree."""
+    return f"{repository}{_MARK}{tree}"
+
+
+def is_marked(tree: str) -> bool:
+    return _MARK in tree
+
+
+def is_unknown(place: WorkspaceDir | None) -> bool:
+    """Whether no more is known of a workspace in a tenant's repository than that it is there."""
+    return place is not None and place.manifest is not None and not place.manifest.id
+
+
+def unmarked(tree: str) -> str:
+    """What `marked` was made of."""
+    return tree.partition(_MARK)[2]
 
 
 def joined(directory: str, name: str) -> str:

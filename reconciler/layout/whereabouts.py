@@ -54,7 +54,7 @@ def _pack(place: WorkspaceDir) -> bytes:
     """In the form of this very interpreter: it never leaves the process."""
     manifest = _plain(place.manifest) if place.manifest is not None else None
     files = [_plain(entry) for entry in place.files] if place.files is not None else None
-    return marshal.dumps((place.directory, manifest, place.tree, place.spare, files))
+    return marshal.dumps((place.directory, manifest, place.tree, place.spare, files, place.theirs))
 
 
 def _plain(entry: TreeEntry) -> tuple[str, str, str, bool]:
@@ -62,7 +62,7 @@ def _plain(entry: TreeEntry) -> tuple[str, str, str, bool]:
 
 
 def _unpack(path: str, packed: bytes) -> WorkspaceDir:
-    directory, manifest, tree, spare, files = marshal.loads(packed)  # noqa: S302  (our own bytes, of this process)
+    directory, manifest, tree, spare, files, theirs = marshal.loads(packed)  # noqa: S302  (our own bytes, of this process)
     return WorkspaceDir(
         path,
         directory,
@@ -70,4 +70,5 @@ def _unpack(path: str, packed: bytes) -> WorkspaceDir:
         tree,
         spare,
         tuple(TreeEntry(*entry) for entry in files) if files is not None else None,
+        theirs,
     )

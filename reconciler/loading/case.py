@@ -13,6 +13,7 @@ from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Key
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.errors import LayoutError
+from reconciler.layout.grafts import OF
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.asked import NOTHING, Asked
@@ -44,12 +45,19 @@ UNPINNED = Pinned()
 class Sourced(NamedTuple):
     """What the source of a workspace that is judged comes to. `said`: what its record says of it, {} where nothing is
     served from there with this verdict; `follows`: see WorkspaceRecord. `there`: whether there is one, be it good or
-    not. `allows`: what commits that came since what is served allow (see guard)."""
+    not. `allows`: what commits that came since what is served allow (see guard). `seen`: of a workspace that stands in
+    a tenant's repository, the commit there by which it is judged; `of`: the logical cluster of the one whose source
+    that is."""
 
     said: Mapping[str, str] = MappingProxyType({})
     follows: Mapping[str, str] = MappingProxyType({})
     there: bool = False
     allows: Callable[[], Collection[str]] = tuple
+    seen: CommitRef = NONE
+
+    @property
+    def of(self) -> str:
+        return self.follows.get(OF, "")
 
     @property
     def commit(self) -> CommitRef:
@@ -141,7 +149,9 @@ class Case(NamedTuple):
     @property
     def origin(self) -> CommitRef:
         """The commit in which the workspace appears, if it is new here."""
-        return self.recorded.summary.origin if self.recorded is not None else self.moment.commit
+        if self.recorded is not None:
+            return self.recorded.summary.origin
+        return self.sourced.seen or self.moment.commit
 
 
 class Needs(NamedTuple):

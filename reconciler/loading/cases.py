@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from apiserver.model import commits
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.registry.tree import WorkspaceRecord, summary
+from reconciler.layout.grafts import OF, Grafts
+from reconciler.layout.sourceref import SourceRef
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.layout.whereabouts import Whereabouts
 from reconciler.loading.case import Case, Coming, Recorded, was_served
@@ -16,8 +19,10 @@ from reconciler.loading.elsewhere import Elsewhere
 from reconciler.loading.kept import KeptWorkspaces
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
+from reconciler.loading.sourceheads import SourceHead
 from reconciler.loading.step import StepTarget
 from reconciler.loading.world import World
+from reconciler.plan.deletions import ALLOW
 from reconciler.plan.trespasses import Trespass, Trespasses
 
 
@@ -70,14 +75,19 @@ class Cases:
         target, directory, record = self._target, self.find(path), self._world.standing(path)
         recorded, served, claims = self._recorded(path, directory)
         moment, tree, kept, behind = target.moment, target.tree, self._kept.of(path), NONE
+        stood = directory.directory if directory is not None else record.directory if record is not None else ""
+        grafts = self._as_it_was(recorded, stood)
         if served:
             moment = self._site.moments.at(served, moment.time)
-            tree = self._site.trees.at(moment.commit, claims)
+            tree = self._site.trees.at(moment.commit, claims, grafts)
             before, directory = directory, tree.find(path)
             if target.lost is not None and _tree_of(before) != _tree_of(directory):
                 behind = target.moment.commit
         elif kept is not None:
             tree = kept.tree
+        if grafts is not None and not served:
+            tree = tree.regrafted(grafts)
+            directory = tree.find(path, stood) or directory
         if record.errors if record is not None else forced or provided:
             tree.find_twins(path)  # what stands twice is judged so with every look, not only when that comes about
         problems = tuple(tree.problems(directory)) if directory is not None else ()
@@ -103,6 +113,14 @@ class Cases:
         )
         return self._elsewhere.applied(case)
 
+    def _as_it_was(self, recorded: Recorded | None, directory: str) -> Grafts | None:
+        """Of one that is brought back and stood in a tenant's repository: as that had it then, its workspace.yaml
+        included."""
+        if recorded is None or not was_served(recorded) or not recorded.summary.source:
+            return None
+        known = {**recorded.summary.source, "commit": str(recorded.summary.content)}
+        return self._site.trees.served_with(known, directory)
+
     def trespassed(self, path: str) -> Trespasses:
         """What was done to a workspace without a right, by this commit or before, as far as nobody allows it."""
         record = self._world.record(path)
@@ -113,6 +131,19 @@ class Cases:
     def barred(self, path: str) -> Trespasses:
         """The same without what its objects would take: whether it may go, or move."""
         return self.trespassed(path).of_files
+
+    def allowed_there(self, path: str) -> set[str] | None:
+        """What commits of a tenant's repository allow to go of a workspace that stands there, which came since it was
+        served; None of all others."""
+        record = self._world.record(path)
+        grafts = self._target.tree.grafts
+        graft = grafts.of(record.source.get(OF, "")) if record is not None and record.source and grafts else None
+        ref = SourceRef.kept(graft.said) if graft is not None else None
+        if record is None or graft is None or graft.tree is None or ref is None:
+            return None
+        served, head = commits.parse(record.source.get("commit", "")), graft.key.commit
+        served = served if served.repository == head.repository else NONE
+        return SourceHead(ref, graft.tree.repo, head, served).said(ALLOW)
 
     def _vouched(self, path: str, record: WorkspaceRecord | None) -> str:
         if record is not None and record.served:

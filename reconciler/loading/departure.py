@@ -242,6 +242,7 @@ def _rows(record: WorkspaceRecord, before: WorkspaceRecord | None) -> list[Op]:
         type=record.type if record.type != USUAL_TYPE else "",
         brought={name: value for name, value in brought.items() if value},
         terminators=record.terminators,
+        appeared=record.origin_time if record.origin.repository else 0,
     )
     return [*listed(record, before), placed(record), put_workspace(record, known.as_json())]
 

@@ -200,7 +200,8 @@ class Effects:
         return known.get("uid") or object_uid(self.fleet, key, origin)
 
     def _time(self, commit: CommitRef) -> str:
-        return clock.rfc3339(self.moments.at(commit, self.moment.time).time)
+        known = self.summary.appeared if commit == self.summary.origin else 0
+        return clock.rfc3339(known or self.moments.at(commit, self.moment.time).time)
 
     def time_of(self, declared: DeclaredObject, record: Record | None) -> str:
         """The creation time that a declared object has or will have (RFC 3339)."""

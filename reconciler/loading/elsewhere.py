@@ -1,5 +1,6 @@
 """Where the own content of a workspace that is judged is read: in its directory, as an earlier commit has it (pins), or
-in another repository (sourced), which may be pinned as well. Its workspace.yaml says so.
+in another repository (sourced), which may be pinned as well, since its workspace.yaml says so; or there, since that
+stands there itself (inherited).
 
 Called by cases.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 from apiserver.model import paths
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.loading.case import Case, Sourced
+from reconciler.loading.inherited import InheritedContent
 from reconciler.loading.pins import AsServed, Pins
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
@@ -23,12 +25,15 @@ class Elsewhere:
         self._sources, self._as_served = site.sources, AsServed(site.sources, served)
         self._pins = Pins(site, world, self._as_served)
         self._sourced = SourcedContent(site, self._as_served, self._pins.is_over)
+        self._inherited = InheritedContent(site, self._as_served)
 
     def applied(self, case: Case) -> Case:
         """The case with where its content is read, and what is wrong with that."""
         place = case.directory
         if place is None:
             return case
+        if place.theirs:
+            return self._inherited.applied(case, place)
         ref = self._sources.source(case.tree, place)
         if ref is not None:
             return self._sourced.applied(case, place, ref)

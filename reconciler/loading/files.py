@@ -40,6 +40,9 @@ class Files:
         self._shapes = Shapes()
         self._declared: Remembered[tuple[str, str], Declaration] = Remembered(_MOST_DECLARED)
 
+    def text(self, blob: str) -> bytes:
+        return self._repo.blob(blob)
+
     def read(self, path: str, blob: str) -> Piece:
         key = blob, _suffix(path)
         good = self._good.get(key)

@@ -6,7 +6,7 @@ with each commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -65,9 +65,11 @@ class FirstLoad:
         recorded, made = self._recorded, self._made
         commit = fleet.commit or (recorded.source if recorded else head)
         facts = recorded.facts() if recorded else FleetFacts()
-        made.trees.claims = fleet.claims or facts.claims
-        known = fleet.commit or recorded
-        config, problems = made.whole.config(commit) if known else made.whole.first_config(commit)
+        known = replace(fleet, claims=fleet.claims or facts.claims, grafts=fleet.grafts or facts.grafts)
+        if recorded is not None:
+            made.trees.known = directories_in(recorded)
+        made.trees.stand(known)
+        config, problems = made.whole.config(commit) if fleet.commit or recorded else made.whole.first_config(commit)
         if config is not None and made.gate is not None and not (fleet.commit or made.branch.takes(head)):
             stands = recorded.commit if recorded is not None else NONE
             verification = made.gate.verification
@@ -91,6 +93,7 @@ class FirstLoad:
             arriving=fleet.arriving or (self._ahead.arriving if self._ahead is not None else ()),
             admitted=fleet.admitted or facts.admitted,
             verified=fleet.verified or facts.verified,
+            grafts=known.grafts,
         )
         made.whole.note(record)
         return record
@@ -123,6 +126,15 @@ class FirstLoad:
     def _restore_schemas(self, recorded: RecordedFleet) -> None:
         for cluster, schema in recorded.schemas():
             self._made.store.fill(Put(kept_key(cluster, schema), codec.encode(schema))).result()
+
+
+def directories_in(recorded: RecordedFleet) -> Callable[[str, str], Iterator[str]]:
+    """See Trees.known, by what the status branch has."""
+
+    def known(_cluster: str, directory: str) -> Iterator[str]:
+        yield from map(format.directory_in_git, recorded.inside(format.directory_of("", directory)))
+
+    return known
 
 
 def is_lost(store: Store, recorded: RecordedFleet, trees: Trees) -> bool:

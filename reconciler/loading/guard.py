@@ -131,7 +131,7 @@ class Guard:
 
     def said(self, since: CommitRef = NONE) -> set[str]:
         """What such commits allow."""
-        after = since if since and self.repo.has(since.id) else self.since
+        after = since if since and not since.repository and self.repo.has(since.id) else self.since
         if after not in self._allowed:
             self._allowed[after] = trailers.said(self.repo, self.commit.id, after.id, ALLOW)
         return self._allowed[after]

@@ -74,7 +74,7 @@ class KeptWorkspaces:
     def look(self) -> None:
         """Finds all of them where they are to be brought back: the store may not know them."""
         for top, since in self.tops.items():
-            here = self._trees.at(since, self._claims(since))
+            here = self._trees.at(since, self._claims(since)) if not since.repository else self._there(top, since)
             uppermost = here.find(top)
             for directory in here.workspaces(uppermost) if uppermost is not None else ():
                 self._of[directory.path] = Kept(here, None)
@@ -84,7 +84,7 @@ class KeptWorkspaces:
         repo, found = self._trees.repositories.own, dict[str, str]()
         for directory, path in self._trees.claims.items():
             origin = self._origin(path, directory)
-            if origin and repo.is_ancestor(origin.id, at.id):
+            if origin and (origin.repository or repo.is_ancestor(origin.id, at.id)):
                 found[directory] = path
         return found
 
@@ -93,6 +93,11 @@ class KeptWorkspaces:
         if recorded is not None:
             return recorded.summary.origin
         return record.origin if record is not None else NONE
+
+    def _there(self, top: str, since: CommitRef) -> WorkspaceTree:
+        """Of a workspace in a tenant's repository: as a commit of that has it, and all else as it is served."""
+        served = self._served.passed
+        return self._trees.at(served, None, self._trees.since(since, top, self._trees.at(served)))
 
     def judge(
         self, removed: Collection[str], here: Touched, is_there: Callable[[str], bool], removals: Removals
@@ -103,7 +108,7 @@ class KeptWorkspaces:
         paths_here = here.changed | here.appeared
         for top in before:
             if (
-                removals.hears()
+                removals.hears(top)
                 or any(paths.is_within(p, top) for p in paths_here)
                 or any(paths.is_within(top, p) for p in removed)
                 or self._has_lost(top, here)
@@ -117,7 +122,7 @@ class KeptWorkspaces:
                 continue
             innermost = max((top for top in before if paths.is_within(removal.path, top)), key=len, default="")
             uppermost = next((record for record in removal.members if record.path == removal.path), None)
-            since = self._served.commit(uppermost) if uppermost is not None else removals.since
+            since = self._served.since(uppermost) if uppermost is not None else removals.since
             self.tops[removal.path] = before.get(innermost) or since
             # What stayed below it already is not in that commit.
             self.tops |= {top: since for top, since in before.items() if paths.is_within(top, removal.path)}

@@ -34,6 +34,7 @@ from reconciler.loading.case import was_served
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.entrance import Entrance
 from reconciler.loading.firstload import FirstLoad, Making, is_lost, reader
+from reconciler.loading.grafting import Grafting, directories
 from reconciler.loading.heads import BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.leaving import told_anew
@@ -44,7 +45,7 @@ from reconciler.loading.pauses import Pauses
 from reconciler.loading.remotes import Remotes
 from reconciler.loading.renewal import Judges, Renewal
 from reconciler.loading.returning import Returning
-from reconciler.loading.site import Site
+from reconciler.loading.site import SeenHead, Site
 from reconciler.loading.sources import Sources
 from reconciler.loading.step import Carry, FindKeys, LostFleet, SafetyLimits, Secrets, StepTarget
 from reconciler.loading.steps import Earlier, Stepper
@@ -142,11 +143,15 @@ class Loader:
         self._secrets, self.keys = secrets, keys
         self._branch = branch
         self._trees = trees or Trees(repositories)
+        self._heads: dict[str, SeenHead] = {}
         self._moments = Moments(repositories)
         self.sources = Sources(renders, repositories)
         self.remotes: Remotes | None = None
+        self.sources.directories_in = self._trees.directories_in
         self._catalog = Catalog(store)
         self._whole = Whole(store, repositories.own, self._trees)
+        self._trees.known = directories(store)
+        self._grafting = Grafting(store, self._trees, self.sources, self._whole, self._heads)
         self.entrance = Entrance(store, self._whole, branch, self.sources, self._trees)
         judges = Judges(lambda path: self._judge_again(RENEWAL, (path,)), partial(self._judge_again, SHIPPING))
         self._renewal = Renewal(store, judges)
@@ -184,13 +189,13 @@ class Loader:
             else:
                 problems = step_or_problems
                 skipped.append(commit)
-        return Loaded(head, problems, tuple(steps))
+        return Loaded(head, problems, (*steps, *self._follow_sources()))
 
     def begin(self, head: CommitRef, recorded: RecordedFleet | None, progress: Progress = lambda _: None) -> Loaded:
         """Fills a store that is empty: as the status branch has it, with what was past the commit that it names, or, in
         want of one, from `head`."""
         fleet = tree.fleet(self._store)
-        self._trees.claims = fleet.claims
+        self._trees.stand(fleet)
         if fleet.loaded:
             return Loaded(head)
         making = Making(
@@ -207,7 +212,9 @@ class Loader:
         begun = first.begin(head, fleet)
         if isinstance(begun, tuple):
             return Loaded(head, begun)
-        _, steps = first.fill(begun, progress)
+        fleet, steps = first.fill(begun, progress)
+        self._trees.known = directories(self._store)
+        self._trees.stand(fleet)
         return Loaded(head, (), tuple(steps))
 
     def overtake(self, head: CommitRef) -> Loaded | None:
@@ -231,7 +238,7 @@ class Loader:
 
     def tree_at(self, fleet: FleetRecord) -> WorkspaceTree:
         """The workspaces of the served commit."""
-        self._trees.claims = fleet.claims
+        self._trees.stand(fleet)
         return self._trees.at(fleet.commit)
 
     def take(self, commit: CommitRef) -> Loaded:
@@ -243,13 +250,18 @@ class Loader:
         """Judge what does not follow from a commit: `paths` (their Secrets changed). In step already, nothing is
         written."""
         step = self._judge_again(RECHECK, paths)
+        for each in self._follow_sources():
+            step = step.then(each)
         self._whole.note(replace(tree.fleet(self._store), url=self._branch.url, branch=self._branch.name))
         return step
 
     def look_again(self, paths: Collection[str]) -> None:
         """Judges workspaces that may have waited for something that has gone. One that leaves goes with the last that
         it waited for. What a commit has in the place of one that is no more is judged then."""
-        fleet, also = tree.fleet(self._store), {*paths}
+        fleet, also = (
+            tree.fleet(self._store),
+            {*paths, *(each for path in paths for each in self._grafting.below(path))},
+        )
         for path in sorted(paths, key=lambda each: each.count(":"), reverse=True):
             record = tree.workspace_at(self._store, path)
             if record is not None and path in fleet.kept:
@@ -267,11 +279,24 @@ class Loader:
         `is_wanted` says that there is other work; whether all is written."""
         return self._renewal.go_on(is_wanted)
 
+    def _follow_sources(self) -> Iterator[ChangeSet]:
+        """Has workspaces in tenants' repositories follow what those above them were judged by."""
+
+        def take(fleet: FleetRecord, here: WorkspaceTree, before: WorkspaceTree, also: Collection[str]) -> ChangeSet:
+            moment, limits = Moment.now(fleet.commit), self._whole.limits(fleet)
+            return self._stepper(COMMIT, fleet, fleet.commit, limits=limits, moment=moment, here=here).difference(
+                before, also
+            )
+
+        found = self._grafting.follow(take)
+        if found is not None:
+            yield found
+
     def _judge_again(self, way: Way, paths: Iterable[str]) -> ChangeSet:
         """Judges workspaces at what is served of them. No commit has them say something else, so that bears the real
         time."""
         fleet, also = tree.fleet(self._store), {*paths}
-        self._trees.claims = fleet.claims
+        self._trees.stand(fleet)
         # Of a load that did not come to its end some are beyond what is served: they are judged where they are.
         places = dict.fromkeys(also, fleet.commit) | dict(self._beyond(fleet, also))
         limits, step = self._whole.limits(fleet), ChangeSet()
@@ -294,7 +319,7 @@ class Loader:
         """Judge workspaces that the store lacks, as a first load from the status branch does: at their recorded
         commits, with what is recorded of them. `also`: those that may have been past the commit that is named, and need
         not stand in it. Nothing is noted of the fleet."""
-        self._trees.claims = fleet.claims
+        self._trees.stand(fleet)
         here = self._trees.at(recorded.source)
         find = reader(recorded, here)
         for path in paths:
@@ -314,7 +339,7 @@ class Loader:
             found = self._over.propose(commit, intents)
             return _proposal(found[0], found[1]) if found is not None else _LATER
         fleet = tree.fleet(self._store)
-        self._trees.claims = fleet.claims
+        self._trees.stand(fleet)
         here = self._trees.at(commit)
         limits = self._whole.limits(fleet)
         stepper = self._stepper(PROPOSAL, fleet, commit, limits=limits, asked=Proposed(intents, self._store))
@@ -369,6 +394,7 @@ class Loader:
         # Our own commit, where a crash came between it and the store: whoever waits for it is answered.
         asked, ahead = Asked({i.key: i for i in waiting(self._store)}, self._store), frozenset((commit, *(then or ())))
         left = tuple(each for each in fleet.arriving if each not in ahead)
+        self._grafting.carried(commit)
         stepper = self._stepper(
             COMMIT,
             fleet,
@@ -385,6 +411,7 @@ class Loader:
             with self._overtaken(stored, coming, stepper, then) as over:
                 step = stepper.difference(self._trees.at(fleet.commit), also)
         except BadFile as bad:
+            self._trees.settle()
             self._whole.hold(fleet, bad.errors)
             return tree.fleet(self._store), tuple(bad.errors)
         log.info(self._words, f"{commit:.10}", 1000 * (time.perf_counter() - began), step)
@@ -403,6 +430,9 @@ class Loader:
             kept=step.kept,
             lost=lost,
         )
+        if fleet.grafts:
+            fleet = replace(fleet, grafts=self._grafting.remaining(fleet, self._grafting.moved(fleet.grafts)))
+        self._trees.settle()
         self._whole.note(fleet)
         return fleet, step
 
@@ -460,6 +490,7 @@ class Loader:
         return Site(
             fleet.fleet, fleet.writes, self._store, self.sources, self._trees, self._moments, self._identities,
             self._catalog, self._branch.most_objects, self.guesses, self._asks_owners(fleet), self._remotes(fleet),
+            self._heads,
         )  # fmt: skip
 
     def _remotes(self, fleet: FleetRecord) -> Remotes | None:
@@ -488,9 +519,11 @@ class Loader:
         absent: Collection[str] = (),
         moment: Moment | None = None,
         admission: Admission = FREE,
+        here: WorkspaceTree | None = None,
     ) -> StepTarget:
-        """`ahead`: the commit and those that come after it. `moment`: None: that of the commit."""
-        here = self._trees.at(commit)
+        """`ahead`: the commit and those that come after it. `moment`: None: that of the commit. `here`: its tree, where
+        that is not the one that follows from what is served."""
+        here = here or self._trees.at(commit)
         lost = RecordedFleet(self._repo, fleet.lost.id) if fleet.lost and not recorded else None
         return StepTarget(
             moment or self._moments.at(commit),

@@ -99,6 +99,7 @@ def new_record(
 ) -> WorkspaceRecord:
     """The record of a workspace that appears, or, at recovery, appeared at its origin. `served`: it is good."""
     origin, first = case.origin, case.recorded.summary.first if case.recorded is not None else ""
+    known = case.recorded.summary.appeared if case.recorded is not None else 0
     moment = site.moments.at(origin, case.moment.time)
     return WorkspaceRecord(
         path=case.path,
@@ -112,7 +113,7 @@ def new_record(
         commit=origin if served else NONE,
         head=case.moment.commit if served else NONE,
         origin=origin,
-        origin_time=moment.time,
+        origin_time=known or moment.time,
         directory=case.directory.directory if case.directory else "",
         shard=shard,
     )

@@ -18,7 +18,7 @@ from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.guard import Guard, line_of
 from reconciler.loading.render import key_of
-from reconciler.plan.deletions import Line, Loss, RefusedDeletion
+from reconciler.plan.deletions import Line, Loss, RefusedDeletion, digest_of
 from reconciler.plan.trespasses import Trespasses
 
 
@@ -45,7 +45,8 @@ class Removal(NamedTuple):
 class Removals:
     """`record` finds a workspace's record; `most`: how many may go at once, None for any number; `moves`: why one stays
     since it may be what a commit was to move, "" if it does not; `trespassed`: what was touched of one without a right,
-    which nobody allows; `allows`: whether the commit allows any of that."""
+    which nobody allows; `allows`: whether the commit allows any of that; `theirs`: what commits of a tenant's
+    repository allow of a workspace that stands there, None where none came."""
 
     def __init__(
         self,
@@ -56,18 +57,19 @@ class Removals:
         trespassed: Callable[[str], Trespasses] = lambda _: Trespasses(),
         *,
         allows: bool = False,
+        theirs: Callable[[str], Collection[str] | None] = lambda _: None,
     ) -> None:
         self._guard, self._record, self._most, self._moves = guard, record, most, moves
-        self._trespassed, self._allows = trespassed, allows
+        self._trespassed, self._allows, self._theirs = trespassed, allows, theirs
 
     @property
     def since(self) -> CommitRef:
         """The fleet's served commit before the step."""
         return self._guard.since
 
-    def hears(self) -> bool:
-        """Whether a commit that is new allows anything."""
-        return self._allows or bool(self._guard.said())
+    def hears(self, path: str) -> bool:
+        """Whether a commit that is new allows anything, of what may be said of that workspace."""
+        return self._allows or bool(self._guard.said()) or bool(self._theirs(path))
 
     def judge(self, gone: Collection[str], since: Mapping[str, CommitRef]) -> list[Removal]:
         """`gone`: paths of workspaces. `since`: of those that were refused before, what was served by then."""
@@ -84,13 +86,14 @@ class Removals:
                 out.append(Removal(top, records, None, trespass))
                 continue
             why = self._moves(top) or self._why(losses[top], many=many)
-            out.append(Removal(top, records, self._refused(members, why, since.get(top, NONE)) if why else None))
+            out.append(Removal(top, records, self._refused(top, members, why, since.get(top, NONE)) if why else None))
         return out
 
-    def _refused(self, members: Iterable[str], why: str, since: CommitRef) -> RefusedDeletion | None:
+    def _refused(self, top: str, members: Iterable[str], why: str, since: CommitRef) -> RefusedDeletion | None:
         """None if some commit allows it. Only here is all that goes read: it has a hash, and is told."""
         losses = [loss for path in members for loss in self._of(path, free=self._free(path))]
-        return None if self._guard.allows(losses, since) else RefusedDeletion(tuple(losses), why)
+        allowed = self._guard.allows(losses, since) or digest_of(losses) in (self._theirs(top) or ())
+        return None if allowed else RefusedDeletion(tuple(losses), why)
 
     def _why(self, losses: list[Loss], *, many: bool) -> str:
         protected = next((loss for loss in losses if loss.protected and not loss.free), None)

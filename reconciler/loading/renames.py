@@ -30,14 +30,14 @@ def renames(at: Compared) -> dict[str, str]:
     whole, files = dict[str, str](), dict[str, list[str]]()
     for path in sorted(at.touched.appeared, key=paths.depth):
         place = at.place(path)
-        if place is not None:
+        if place is not None and not place.theirs:
             whole.setdefault(place.tree, path)
             for blob in _contents(repo, place):
                 files.setdefault(blob, []).append(path)
     out: dict[str, str] = {}
     for path in sorted(at.touched.removed, key=paths.depth):
         place = at.touched.left.get(path)
-        if place is None or any(paths.is_within(path, top) for top in out):
+        if place is None or place.theirs or any(paths.is_within(path, top) for top in out):
             continue
         new = whole.get(place.tree) or _alike(_contents(repo, place), files)
         if new and new not in out.values():

@@ -53,7 +53,7 @@ class Returning:
             commit=summary.commit,
             head=self._fleet.commit,
             origin=origin,
-            origin_time=self._moments.at(origin, 0).time,
+            origin_time=summary.appeared or self._moments.at(origin, 0).time,
             directory=directory,
             errors=summary.errors,
             judged=summary.held if summary.errors else NONE,

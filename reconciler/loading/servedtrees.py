@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from apiserver.model.commits import CommitRef
 from apiserver.registry.tree import WorkspaceRecord, summary, workspace_at
 from apiserver.storage.protocol import Store
+from reconciler.layout.grafts import OF, Grafts
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.layout.whereabouts import Whereabouts
 from reconciler.loading.case import was_served
@@ -26,6 +27,7 @@ class ServedTrees:
 
     def __init__(self, store: Store, trees: Trees, target: StepTarget) -> None:
         self._store, self._trees, self._served, self._lost = store, trees, target.served, target.lost
+        self._here = target.tree
         self._ahead = frozenset({target.moment.commit, *target.arriving})
         """Where workspaces may be already: the step's own commit, and those that were never finished."""
         self._seen: tuple[WorkspaceTree | None, Whereabouts] = None, Whereabouts()
@@ -55,15 +57,28 @@ class ServedTrees:
             return None
         before = workspace_at(self._store, record.path) if record.errors else None
         if before is not None and before.errors:  # not only since this step
-            return self._trees.at(before.head, summary(self._store, before.path).get("claims") or {})
+            claims = summary(self._store, before.path).get("claims") or {}
+            return self._trees.at(before.head, claims, self._grafts(record, before.head))
         if record.head in self._ahead:
-            return self._trees.at(record.head)
-        back = self._brought_back(record)
-        return self._trees.at(*back) if back is not None else self._trees.at(self._served)
+            return self._trees.at(record.head, None, self._grafts(record, record.head))
+        at, claims = self._brought_back(record) or (self._served, None)
+        return self._trees.at(at, claims, self._grafts(record, at))
+
+    def _grafts(self, record: WorkspaceRecord, at: CommitRef) -> Grafts | None:
+        """In which one that stands in a tenant's repository is there as it is served; None where that is no matter."""
+        return self._trees.served_with(record.source, record.directory, at) if record.source else None
 
     def commit(self, record: WorkspaceRecord) -> CommitRef:
         """The commit that has a workspace which is not held: the served one, or one that was never finished."""
         return record.head if record.head in self._ahead else self._served
+
+    def since(self, record: WorkspaceRecord) -> CommitRef:
+        """The commit that has it still, where the step takes its directory away: of a tenant's repository, where it is
+        that which takes it away."""
+        graft = self._trees.grafts.of(record.source.get(OF, "")) if record.source else None
+        if graft is not None and self._here.graft_at(graft.directory) is not None:
+            return graft.key.commit
+        return self.commit(record)
 
     def last(self, record: WorkspaceRecord) -> WorkspaceTree | None:
         """The same; also where one was served before a recovery that could not bring it back."""
@@ -94,6 +109,6 @@ class ServedTrees:
         return record.head if same else at, claims
 
     def _files(self, record: WorkspaceRecord, at: CommitRef, claims: Mapping[str, str]) -> list[tuple[str, TreeEntry]]:
-        tree = self._trees.at(at, claims)
+        tree = self._trees.at(at, claims, self._trees.served_with(record.source, record.directory))
         found = tree.find(record.path, record.directory)
         return [*tree.files(found)] if found is not None else []

@@ -245,14 +245,16 @@ class Shown:
         writes = read_fleet(self._repo, self._repo.commit(commit.id).tree).writes
         fleet = replace(fleet, commit=commit, writes=writes, holder=holder, shown=recorded.commit)
         fleet = replace(fleet, claims=facts.claims, kept=facts.kept, arriving=facts.arriving)
-        return replace(fleet, admitted=facts.admitted, verified=facts.verified)
+        return replace(fleet, admitted=facts.admitted, verified=facts.verified, grafts=facts.grafts)
 
     def _note(self, fleet: FleetRecord) -> None:
         if fleet != tree.fleet(self._store):
             self._store.write(put_fleet(fleet)).result()
 
     def _tree(self, recorded: RecordedFleet) -> WorkspaceTree:
-        return WorkspaceTree(self._repo, self._repo.commit(recorded.source.id).tree, recorded.facts().claims)
+        facts = recorded.facts()
+        fleet = FleetRecord(commit=recorded.source, claims=facts.claims, grafts=facts.grafts)
+        return self._loader(self._store).tree_at(fleet)
 
 
 class _Hidden:

@@ -1,5 +1,6 @@
 """Workspaces whose own content comes from another repository, a tenant's, since their workspace.yaml says so
-(spec.source). That file stays the fleet's, and so do the workspaces below.
+(spec.source). That file stays the fleet's. Workspaces below it there are judged by themselves (inherited); which there
+are follows the head by which the workspace itself was judged, be its content good or not (`Site.heads`, see grafting).
 
 Called by cases, for each workspace that is judged: as with a pin, a source is no more than another place where content
 is read, so all else (kinds, deletions that have to be allowed, what is recorded) is as with any content. Nobody is
@@ -23,15 +24,16 @@ from functools import partial
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.identity import logical_cluster_name
+from reconciler.layout.contenttree import ContentTree
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.pin import Pin
 from reconciler.layout.sourceref import PINNED, SourceRef
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.tree import WorkspaceDir, joined, named
 from reconciler.loading import pins
 from reconciler.loading.case import Case, Pinned, Sourced, was_served
 from reconciler.loading.pins import AsServed
 from reconciler.loading.remotes import Remotes
-from reconciler.loading.site import Site
+from reconciler.loading.site import SeenHead, Site
 from reconciler.loading.sourceheads import PinnedHead, SourceHead
 from reconciler.loading.sources import Content
 from reconciler.plan.deletions import ALLOW as ALLOW_DELETE
@@ -40,6 +42,8 @@ from reconciler.repository.objects import Repository
 from reconciler.repository.sourcerefs import same_place, source_name
 
 FIELD = "spec.source"
+GRAFTED = "grafted"
+"""See WorkspaceRecord.follows."""
 _FILES = 3
 _STAYS = "nothing is deleted for that"
 
@@ -79,6 +83,10 @@ class SourcedContent:
         if remotes.patient and at.is_unknown:
             return self._unasked(case, place, ref)
         found = self._content(case, ref, at, problems)
+        if found is not None and case.recorded is None and not pinned:
+            self._site.heads[case.path] = SeenHead(ref, at.head or at.served, found)
+        if found is not None:
+            problems += self._against_content(case, found)
         if found is not None and not self._is_rendered(case, found, problems) and remotes.patient:
             return self._unasked(case, place, ref)
         if found is None or problems:
@@ -129,7 +137,7 @@ class SourcedContent:
             yield "the workspace root has what the fleet's own repository holds", "leave it out"
         if any(same_place(ref.repository, url) for url in remotes.fleet):
             yield f"{ref.repository} is this fleet's own repository", "leave it out, and put the files beside this one"
-        own = [path for path, _ in case.tree.files(place)]
+        own = [path for path, _ in case.tree.plain.files(place)]
         if own:
             more = f" and {len(own) - _FILES} more" if len(own) > _FILES else ""
             text = f"its content comes from {ref}, and there are manifests beside it: {', '.join(own[:_FILES])}{more}"
@@ -196,6 +204,35 @@ class SourcedContent:
             return None
         return found
 
+    def _against_content(self, case: Case, found: Content) -> Iterator[tuple[str, str]]:
+        """What is wrong with it, but holds nothing back that is below."""
+        there = found.tree
+        if not isinstance(there, ContentTree):
+            return
+        for each in there.markers(found.directory):
+            marker = joined(found.directory.directory, each.name)
+            text = f"{marker} stands where the workspace's own would, which is the fleet's"
+            yield text, "take it out, or put it into a directory of its own: it is a workspace below this one then"
+        yield from self._twins(case, there, found)
+
+    def _twins(self, case: Case, there: ContentTree, found: Content) -> Iterator[tuple[str, str]]:
+        """Workspaces there that the fleet has itself, or that would stand in a directory of the fleet's."""
+        place, plain, top = case.directory, case.tree.plain, found.directory.directory
+        if place is None:
+            return
+        ours = {each.name for each in plain.repo.entries(place.tree) if each.kind == "tree"}
+        for directory in there.nested(found.directory) if ours else ():
+            below = directory[len(top) + 1 :] if top else directory
+            first = below.partition("/")[0]
+            if first in ours:
+                hint = "give that directory another name there"
+                yield f"{directory}/ would stand in {place.directory}/{first}/, which is the fleet's own", hint
+                continue
+            path = _path_of(there, found.directory, case.path, directory)
+            if plain.directories(path):
+                text = f"{directory}/ would be the workspace {path}, and {plain.directories(path)[0]}/ is that already"
+                yield text, "give that directory another name there"
+
     def _is_rendered(self, case: Case, found: Content, problems: list[tuple[str, str]]) -> bool:
         """Whether it is known what programs make of it, and of what is served; if not, nobody waits for that."""
         remotes, served = self._site.remotes, self._as_served.of(case)
@@ -206,7 +243,7 @@ class SourcedContent:
         return False
 
     def _with(self, case: Case, ref: SourceRef, at: SourceHead, found: Content, pinned: str = "") -> Case:
-        follows, allows = _follows(ref, pinned), partial(at.said, ALLOW_DELETE)
+        follows, allows = _follows(case, ref, pinned), partial(at.said, ALLOW_DELETE)
         said = {**ref.as_kept(), "commit": str(at.head or at.served)}
         return case._replace(content=found, sourced=Sourced(said, follows, there=True, allows=allows))
 
@@ -217,9 +254,22 @@ class SourcedContent:
         line = self._sources.line_in_workspace(case.tree, place, field)
         errors = (LayoutError(place.manifest_path, line, 0, f"{field}: {text}", hint) for text, hint in problems)
         content = self._as_served.of(case) or self._sources.absent(case.tree, place)
-        sourced = Sourced(follows=_follows(ref, pinned), there=True)
+        sourced = Sourced(follows=_follows(case, ref, pinned), there=True)
         return case._replace(content=content, sourced=sourced, problems=(*case.problems, *errors))
 
 
-def _follows(ref: SourceRef, pinned: str) -> dict[str, str]:
-    return {**ref.as_kept(), **({PINNED: pinned} if pinned else {})}
+def _follows(case: Case, ref: SourceRef, pinned: str) -> dict[str, str]:
+    """With what it is pinned to, and how far those are that are below it there."""
+    known = case.record.follows.get(GRAFTED) if case.record is not None else None
+    return {**ref.as_kept(), **({PINNED: pinned} if pinned else {}), **({GRAFTED: known} if known else {})}
+
+
+def _path_of(there: ContentTree, top: WorkspaceDir, path: str, directory: str) -> str:
+    """The path of the workspace that a directory is, below the one at `path`."""
+    at, steps = top.directory, directory[len(top.directory) + 1 :] if top.directory else directory
+    for name in steps.split("/"):
+        at = joined(at, name)
+        tree = there.repo.tree_at(there.tree_id, at)
+        if tree is not None and there.look(tree, at, there.above(at)).markers:
+            path = paths.join(path, named(name))
+    return path

@@ -14,7 +14,9 @@ from apiserver.model.commits import CommitRef
 from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import View
+from reconciler.layout.grafts import OF
 from reconciler.layout.sourceref import PINNED, SourceRef
+from reconciler.loading.sourced import GRAFTED
 from reconciler.repository.sourcerefs import source_name
 
 _OF_SOURCE = ("spec.source: ", "spec.serve.commit: ")
@@ -37,19 +39,25 @@ class ListedSource(NamedTuple):
 def listed(store: View) -> dict[str, ListedSource]:
     """All that are to be followed, by name."""
     found = [each for record in tree.sourced(store) for each in _of(store, record)]
+    keep: dict[str, frozenset[str]] = {}
+    for each in found:
+        keep[each.name] = keep.get(each.name, frozenset()) | each.keep
     # Of two branches of one repository the one counts that is wanted.
-    return {each.name: each for each in sorted(found, key=lambda each: each.is_wanted)}
+    return {each.name: each._replace(keep=keep[each.name]) for each in sorted(found, key=lambda each: each.is_wanted)}
 
 
 def _of(store: View, record: WorkspaceRecord) -> Iterator[ListedSource]:
-    served = commits.parse(tree.summary(store, record.path).get("content") or "")
+    served, path = commits.parse(tree.summary(store, record.path).get("content") or ""), record.path
     for said, wanted in ((record.source, False), (record.follows, True)):
-        ref = SourceRef.kept(said)
+        ref, of = SourceRef.kept(said), said.get(OF, "")
         if ref is not None:
-            name = source_name(record.cluster, ref.repository)
+            name = source_name(of or record.cluster, ref.repository)
             keep = frozenset({served.id} if served and served.repository == name else ())
             keep |= {said[PINNED]} if PINNED in said else set()
-            yield ListedSource(name, record.path, record.cluster, ref, keep, wanted)
+            above = tree.workspace_of(store, of) if of else None
+            if above is not None:  # whose the address and the Secret are
+                path, ref = above.path, ref._replace(path="")
+            yield ListedSource(name, path, of or record.cluster, ref, keep, wanted and not of)
 
 
 def is_sourced(store: View, path: str) -> bool:
@@ -59,19 +67,25 @@ def is_sourced(store: View, path: str) -> bool:
 
 
 Judged = dict[str, tuple[SourceRef, str]]
-"""With which source, at which head, workspaces were judged last, by path."""
+"""With which source, at which head, workspaces were judged last, by path. "" as head: it is to be judged again."""
+_UNKNOWN = (SourceRef("", ""), "?")
 
 
 def told_of(store: View, judged: Judged) -> None:
     """Forgets of whom it is known that are held for their source itself, or for what it takes of others: who may sign
-    what is there, and take what, the fleet says, which is at another commit by now."""
-    for path in [*judged]:
-        record = tree.workspace_at(store, path)
-        if record is None or not record.errors:
+    what is there, and take what, the fleet says, which is at another commit by now. Where that is held which stands in
+    the source of another, that one is to be judged again."""
+    for record in (tree.workspace_at(store, path) for path in tree.held(store)):
+        if record is None or not (record.source or record.follows):
             continue
         of_source = any(text in error for error in record.errors for text in _OF_SOURCE)
-        if of_source or tree.summary(store, path).get("trespasses"):
-            del judged[path]
+        if not (of_source or tree.summary(store, record.path).get("trespasses")):
+            continue
+        above = tree.workspace_of(store, record.follows.get(OF, ""))
+        if above is None:
+            judged.pop(record.path, None)
+        elif above.path in judged:
+            judged[above.path] = judged[above.path][0], ""
 
 
 def due(
@@ -88,10 +102,31 @@ def due(
             continue
         if lost and record.served:
             continue
-        serves = commits.parse(record.source.get("commit", ""))
-        follows = serves != CommitRef(source.name, head) and not record.pin
-        if record.served and not record.errors and not follows:
+        serves, at = commits.parse(record.source.get("commit", "")), CommitRef(source.name, head)
+        follows = serves != at and not record.pin
+        goes_on = record.pin or record.follows.get(GRAFTED) == str(at)
+        if record.served and not record.errors and not follows and goes_on and judged.get(source.path, _UNKNOWN)[1]:
             judged[source.path] = source.ref, head
         else:
             out.add(source.path)
+    return out | _back(store, heads, judged)
+
+
+def _back(store: View, heads: dict[str, str], judged: Judged) -> set[str]:
+    """Those in another one's source of which nothing is served, and something is here. Once all sources are back, the
+    others that a recovery could not bring back, once after a start: it may have ended before they heard of it."""
+    out, held = set[str](), [tree.workspace_at(store, path) for path in tree.held(store)]
+    lost = [record for record in held if record is not None and not record.served]
+    if tree.fleet(store).lost and not any(record.follows for record in lost):
+        out = {record.path for record in lost if record.path not in judged}
+        judged |= dict.fromkeys(out, _UNKNOWN)
+    for record in lost:
+        path = record.path
+        ref = SourceRef.kept(record.follows)
+        if ref is None or OF not in record.follows:
+            continue
+        head = heads.get(source_name(record.follows[OF], ref.repository), "")
+        if head and judged.get(path) != (ref, head):
+            judged[path] = ref, head
+            out.add(path)
     return out

@@ -23,7 +23,7 @@ from reconciler.layout.manifest import Manifest
 from reconciler.layout.pin import Pin
 from reconciler.layout.source import ManifestSource, Piece
 from reconciler.layout.sourceref import SourceRef
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, is_unknown
 from reconciler.layout.yamldoc import locate
 from reconciler.loading.files import Files
 from reconciler.loading.nocontent import NoContent, is_nowhere, nowhere
@@ -56,7 +56,8 @@ class Content(NamedTuple):
 
 class Sources:
     """Remembers files by repository. `renders`: for directories that a program makes manifests of. `repositories`:
-    those that workspaces may have their content from; None: it is here of none."""
+    those that workspaces may have their content from; None: it is here of none. `directories_in`: by a repository's
+    name, the directories there that are nobody's but the workspaces' that they are (Trees.directories_in)."""
 
     def __init__(self, renders: Renders = NOWHERE, repositories: Repositories | None = None) -> None:
         self.renders, self.repositories = renders, repositories
@@ -65,9 +66,10 @@ class Sources:
         self._files: dict[Repository, Files] = {}
         self._faults: Remembered[tuple[Path, str, str], str] = Remembered(_FAULTS)
         self._theirs: OrderedDict[Repository, tuple[Files, Grouping]] = OrderedDict()
+        self.directories_in: Callable[[str], Mapping[str, str]] = lambda _: {}
 
     def of(self, tree: WorkspaceTree, directory: WorkspaceDir) -> ManifestSource:
-        if is_nowhere(directory):
+        if is_nowhere(directory) or directory.theirs:  # of the fleet's own there is nothing where a tenant has it
             return NoContent()
         files = self._files.get(tree.repo) or self._first(tree)
         for kind in KINDS:
@@ -117,6 +119,7 @@ class Sources:
         try:
             repo = self.repositories.of(commit)
             tree = ContentTree(repo, repo.commit(commit.id).tree, self._of_theirs(repo)[1])
+            tree.claims |= self.directories_in(commit.repository)
             found = tree.content(workspace, path)
         except RepositoryUnreadable:
             return None
@@ -133,6 +136,10 @@ class Sources:
             known = tree.fault_of(place)
             self._faults.put(key, known, _FAULT + len(known))
         return known
+
+    def has_workspaces(self, found: Content) -> bool:
+        """Whether there are workspaces below such a directory."""
+        return isinstance(found.tree, ContentTree) and next(found.tree.nested(found.directory), None) is not None
 
     def served(self, tree: WorkspaceTree, directory: WorkspaceDir, elsewhere: Mapping[str, str]) -> Content:
         """Where the content is read that a workspace is served with. `tree`: of the commit that it is served at;
@@ -157,36 +164,50 @@ class Sources:
 
     def pin(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Pin | None:
         """What its workspace.yaml says under spec.serve."""
-        if directory.manifest is None:
+        if directory.manifest is None or directory.theirs:
             return None
         files = self._files.get(tree.repo) or self._first(tree)
         return files.pin_of_workspace(directory.manifest_path, directory.manifest.id)
 
     def source(self, tree: WorkspaceTree, directory: WorkspaceDir) -> SourceRef | None:
         """What its workspace.yaml says under spec.source."""
-        if directory.manifest is None:
+        if directory.manifest is None or directory.theirs:
             return None
         files = self._files.get(tree.repo) or self._first(tree)
         return files.source_of_workspace(directory.manifest_path, directory.manifest.id)
 
     def workspace(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Piece | None:
         """The workspace.yaml of a directory, as its parent gets it; None where there is none."""
-        if directory.manifest is None:
+        files, name = self._having(tree, directory), paths.base(directory.path)
+        if directory.manifest is None or files is None:
             return None
-        files, name = self._files.get(tree.repo) or self._first(tree), paths.base(directory.path)
         return files.read_workspace(directory.manifest_path, directory.manifest.id, name)
 
     def stated_uid(self, tree: WorkspaceTree, directory: WorkspaceDir) -> str:
-        """The metadata.uid of its workspace.yaml, "" where none is stated."""
-        if directory.manifest is None:
+        """The metadata.uid of its workspace.yaml, "" where none is stated, or where that is not believed."""
+        return self.uid_there(tree, directory) if not directory.theirs else ""
+
+    def uid_there(self, tree: WorkspaceTree, directory: WorkspaceDir) -> str:
+        """The same, believed or not."""
+        files = self._having(tree, directory)
+        if directory.manifest is None or files is None:
             return ""
-        files = self._files.get(tree.repo) or self._first(tree)
         return files.uid_of_workspace(directory.manifest_path, directory.manifest.id)
 
     def line_in_workspace(self, tree: WorkspaceTree, directory: WorkspaceDir, field: str) -> int:
         """Where a field of its workspace.yaml stands, 0 where there is none."""
-        entry = directory.manifest
-        return locate(tree.repo.blob(entry.id), 0, field, directory.manifest_path) if entry is not None else 0
+        entry, files = directory.manifest, self._having(tree, directory)
+        if entry is None or files is None:
+            return 0
+        return locate(files.text(entry.id), 0, field, directory.manifest_path)
+
+    def _having(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Files | None:
+        """What reads the workspace.yaml of a directory; None where that is in a tenant's repository and not here."""
+        if not directory.theirs:
+            return self._files.get(tree.repo) or self._first(tree)
+        graft = tree.graft_of(directory.directory)
+        there = graft.tree if graft is not None and not is_unknown(directory) else None
+        return self._of_theirs(there.repo)[0] if there is not None else None
 
     def _first(self, tree: WorkspaceTree) -> Files:
         """What reads a repository that is none of the fleet's, or of which nothing was read yet."""

@@ -318,7 +318,13 @@ class Stepper:
             return list(removed)
         cases, allows = self._cases, bool(self._target.admission.allows)
         removals = Removals(
-            self._guard, self._world.record, limits.workspaces, self._moves.why, cases.barred, allows=allows
+            self._guard,
+            self._world.record,
+            limits.workspaces,
+            self._moves.why,
+            cases.barred,
+            allows=allows,
+            theirs=cases.allowed_there,
         )
         # What leaves is allowed to: that a commit brought its directory back for a while changes nothing.
         leaving = self._leavers.paths

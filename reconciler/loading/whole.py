@@ -89,7 +89,7 @@ class Whole:
 
     def claims(self, here: WorkspaceTree, kept: Iterable[str]) -> dict[str, str]:
         """See FleetRecord. What comes back to the directories of workspaces that stay is theirs, too."""
-        found = {d: path for d, path in here.claims.items() if self._repo.tree_at(here.tree_id, d) is not None}
+        found = {d: path for d, path in here.claims.items() if here.has(d)}
         for top in kept:
             records = (tree.workspace_at(self._store, path) for path in (top, *tree.below(self._store, top)))
             there = (record for record in records if record is not None and not is_apart(record.directory))
@@ -113,4 +113,4 @@ class Whole:
     def note(self, fleet: FleetRecord) -> None:
         if fleet != tree.fleet(self._store):
             self._store.write(tree.put_fleet(fleet)).result()
-        self._trees.claims = fleet.claims
+        self._trees.stand(fleet)

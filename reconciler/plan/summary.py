@@ -5,6 +5,8 @@ neither the workspace nor the head, so that workspaces that appeared in one comm
 objects is their residue (plan/residue.py): a summary does not grow with its workspace.
 
     origin: 1f0c…            the commit in which the workspace appeared (model/commits has the text of a commit)
+    appeared: 1767225600     of one that appeared with a commit of another repository: that commit's time, since whoever
+                             reads this may not have it
     commit: 77ab…            the commit that last changed its own content (absent: the origin)
     served: 5d3e…            only while held back: the commit it is served at ("" if it never had a good one)
     held: 77ab…              only while held back: the commit since which it is
@@ -29,6 +31,8 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     over: 1f0c… 2026-…       the pin of the commit that it is served at, where that is over (its commit and its end):
                              it counts for nothing, whatever the clock says by now
     content: shop-1abc.77ab…  of one whose content comes from another repository: the commit there that is served
+    source: {of: 1abc…, repository: https://…, branch: main, path: deploy/kid}   of one that stands in the source of
+                             another: the logical cluster of that one, and where `content` is a commit
     type: root:organization  where workspace.yaml does not name it in full; root:universal if it is not here
     brought:                 only while held back, or where its type cannot be resolved by now: what it brought
       {writes: Store, builtins: Kubernetes, labels: {tier: gold}}
@@ -82,6 +86,8 @@ class Summary:
     identities: dict[str, str] = field(default_factory=dict)
     turned: dict[str, dict[str, str]] = field(default_factory=dict)
     step: dict[str, Any] = field(default_factory=dict)
+    appeared: int = 0
+    source: dict[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {"origin": str(self.origin)}
@@ -120,6 +126,8 @@ class Summary:
             "identities": dict(sorted(self.identities.items())),
             "turned": dict(sorted(self.turned.items())),
             "step": self.step,
+            "appeared": self.appeared,
+            "source": self.source,
         }
         return out | {name: value for name, value in said.items() if value}
 
@@ -154,4 +162,6 @@ class Summary:
             identities=dict(found.get("identities") or {}),
             turned=dict(found.get("turned") or {}),
             step=dict(found.get("step") or {}),
+            appeared=int(found.get("appeared") or 0),
+            source={str(name): str(value) for name, value in (found.get("source") or {}).items()},
         )

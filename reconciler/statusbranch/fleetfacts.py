@@ -25,6 +25,7 @@ def of_store(store: View, fleet: FleetRecord, known: FleetFacts) -> FleetFacts:
         targets=_targets(store, fleet, known),
         leaving=there,
         verified=fleet.verified,
+        grafts=fleet.grafts,
     )
 
 

@@ -4,8 +4,9 @@ The branch mirrors the layout of the desired one:
 
     fleet.yaml                                          fleet id, the branch that is served, the newest store revision
                                                         that was covered, when this history began, the directories
-                                                        that lost their workspace.yaml alone, and the commits that are
-                                                        on their way
+                                                        that lost their workspace.yaml alone, the commits that are on
+                                                        their way, and those of tenants' repositories that say which
+                                                        workspaces are in these
     schemas/<logical cluster>/<name>/<uid>.yaml         APIResourceSchemas that their providers no longer have, but
                                                         consumers are served with
     workspaces/root/shop/web/_summary.yaml              the workspace's summary (plan/summary.py)

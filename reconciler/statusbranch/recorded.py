@@ -23,7 +23,8 @@ from reconciler.statusbranch import format
 @dataclass(frozen=True, slots=True)
 class FleetFacts:
     """`id`: the fleet id; `revision`: the newest store revision that the branch covers; `settled`: that up to which
-    nothing is left to be said again (see Ahead); `claims`, `kept`, `arriving`, `admitted`, `verified`: see FleetRecord;
+    nothing is left to be said again (see Ahead); `claims`, `kept`, `arriving`, `admitted`, `verified`, `grafts`: see
+    FleetRecord;
     `branch`: the desired branch; `began`: when the branch's history did, RFC 3339 ("" where an older version wrote);
     `targets`: the SyncTargets that are real clusters (None where an older version wrote); `leaving`: workspaces that a
     commit took away and that wait for finalizers, and the directories where they stood."""
@@ -40,6 +41,7 @@ class FleetFacts:
     leaving: dict[str, str] = field(default_factory=dict)
     admitted: dict[str, dict[str, Any]] = field(default_factory=dict)
     verified: tuple[CommitRef, ...] = ()
+    grafts: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def as_file(self) -> format.Object:
         """The content of fleet.yaml."""
@@ -49,7 +51,7 @@ class FleetFacts:
         found |= {"settled": self.settled} if self.settled != self.revision else {}
         found |= {"targets": [*self.targets]} if self.targets is not None else {}
         found |= {"leaving": self.leaving, "admitted": self.admitted}
-        found |= {"verified": [str(commit) for commit in self.verified]}
+        found |= {"verified": [str(commit) for commit in self.verified], "grafts": self.grafts}
         return {key: value for key, value in found.items() if value or key in _ALWAYS}
 
 
@@ -58,6 +60,14 @@ _SERVED = re.compile(rb"^['\"]?served\b", re.MULTILINE)
 """What the summary of a workspace that is held says of it, among other things."""
 _KEPT = 1024
 """Distinct summaries that are remembered as they were read."""
+
+
+def _grafts(found: Any) -> dict[str, dict[str, str]]:
+    """Raises ValueError for one that names no commit."""
+    out = {str(of): {str(name): str(value) for name, value in said.items()} for of, said in found.items()}
+    for said in out.values():
+        commits.parse(said["commit"])
+    return out
 
 
 class RecordedFolder(NamedTuple):
@@ -106,6 +116,7 @@ class RecordedFleet:
                 leaving={str(path): str(directory) for path, directory in (found.get("leaving") or {}).items()},
                 admitted=found.get("admitted") or {},
                 verified=tuple(commits.parse(str(commit)) for commit in found.get("verified") or ()),
+                grafts=_grafts(found.get("grafts") or {}),
             )
 
     def leaving(self) -> dict[str, Summary]:
@@ -188,6 +199,11 @@ class RecordedFleet:
     def folders(self) -> Iterator[tuple[str, str]]:
         """All workspaces by the folders' names, and their folders. Reads every folder, and no file."""
         return ((owner, folder) for owner, folder, _ in self._workspaces())
+
+    def inside(self, folder: str) -> Iterator[str]:
+        """The folders of workspaces below another one's. Reads those alone, and no file."""
+        tree = self._repo.tree_at(self._info.tree, folder)
+        yield from (each for _, each, _ in self._below(tree, folder, "") if each != folder) if tree is not None else ()
 
     def residues(self, directory: str, resource: str) -> Iterator[format.Object]:
         """Those of a workspace's cluster-scoped objects of one resource."""

@@ -156,6 +156,43 @@ def test_a_server_that_is_killed_while_it_fetches_serves_what_it_served(
     assert left == []
 
 
+def test_a_directory_of_his_is_a_workspace_below(
+    plane: Callable[..., Plane], tenant: Tenant, tmp_path: Path, eventually: Any
+) -> None:
+    folder, data = set_out(tmp_path, tenant.url, **tenant.secret)
+    kid = tenant.work / "deploy" / "team" / "kid"
+    kid.mkdir(parents=True)
+    (kid / "workspace.yaml").write_text("")
+    (kid / "said.yaml").write_text(config("kid"))
+    tenant.push("first")
+    running = plane(folder, *OPTIONS, data=data)
+
+    def kids() -> str:
+        asked = "get", "configmap", "said", "-o", "jsonpath={.data.a}"
+        return running.kubectl(*asked, workspace="root:a:kid", check=False)
+
+    def below() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]]
+        found = json.loads(running.kubectl("get", "workspaces", "-o", "json", workspace="root:a"))["items"]
+        return found
+
+    eventually(lambda: kids() == "kid", 30, "the workspace below is served")
+    tree = running.kubectl("ws", ":root") + running.kubectl("ws", "tree")
+    assert "    ├── a\n    │   └── kid\n" in tree
+    (kid / "said.yaml").write_text(config("more"))
+    tenant.push("second")
+    eventually(lambda: kids() == "more", 30, "so is what is pushed")
+
+    shutil.rmtree(kid)
+    tenant.push("third")
+    eventually(lambda: "Allow-Delete" in json.dumps(below()), 30, "that it goes has to be allowed")
+    assert (kids(), said(running)) == ("more", "third")
+    digest = json.dumps(below()).partition("Allow-Delete: ")[2][:40]
+    tenant.push("fourth", message=f"Let it go\n\nAllow-Delete: {digest}")
+    eventually(lambda: below() == [], 30, "and then it goes")
+    assert "NotFound" in running.kubectl("get", "configmap", "said", workspace="root:a:kid", check=False) or not kids()
+
+
 def is_recorded(plane: Plane, clone: Clone, was: str) -> bool:
     """Whether the status branch says what is served, and no longer what was."""
     where = str(plane.data / "repo" / "fleet.git")

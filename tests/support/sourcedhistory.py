@@ -13,8 +13,10 @@ from support.widgets import binding, export, schema, widget
 
 from apiserver.model import commits
 from reconciler.layout.contenttree import ContentTree
+from reconciler.loading.sourced import GRAFTED
 
 URLS = (SHOP, OTHER)
+FILES = ("workspace.yaml", "app.yaml")
 MANY = "---\n".join(configmap(f"m{number}") for number in range(12))
 
 
@@ -88,6 +90,7 @@ class Sourcing:
             "beside": {f"{at}/extra.yaml": configmap("extra")},
             "fleet": {"workspaces/root/app.yaml": configmap(v=str(number))},
             "kid": {f"{at}/kid/workspace.yaml": "", f"{at}/kid/k.yaml": configmap("k", v=str(number))},
+            "twin": {f"{at}/own/{_child(number)}/{name}": configmap() * (name == "app.yaml") for name in FILES},
             "drop": {at: None},
             "bind": {f"{B}/workspace.yaml": "", f"{B}/binding.json": binding("root:a")},
             "use": {f"{B}/workspace.yaml": "", f"{B}/w.json": widget(size=number)},
@@ -105,7 +108,7 @@ class Sourcing:
             self.push(url, {"deploy/app.yaml": configmap(v=str(number))}, parent=repo.commits[0])
         elif word in ("let", "permit"):
             record = self.fleet.record("root:a") if "root:a" in self.fleet.paths() else None
-            errors = " ".join(record.errors) if record is not None else ""
+            errors = " ".join(" ".join(each.errors) for each in self.fleet.records() if each.path.startswith("root:a"))
             was = commits.parse(record.source.get("commit", "")).id if record is not None else ""
             digest = errors.partition("Allow-Delete: ")[2][:40]
             said = f"Allow-Rewrite: {was}\n" if word == "let" and was else f"Allow-Delete: {digest}\n" if digest else ""
@@ -118,6 +121,14 @@ class Sourcing:
                 "break": {"deploy/app.yaml": "broken: [\n"},
                 "empty": {"deploy": None},
                 "leave": {"deploy/kid/workspace.yaml": ""},
+                "child": {
+                    f"deploy/{_child(number)}/workspace.yaml": "",
+                    f"deploy/{_child(number)}/app.yaml": configmap(v=str(number)),
+                },
+                "spoil": {f"deploy/{_child(number)}/app.yaml": "broken: [\n"},
+                "remove": {f"deploy/{_child(number)}": None},
+                "orphan": {f"deploy/{_child(number)}/workspace.yaml": None},
+                "deny": {f"deploy/{_child(number)}/workspace.yaml": sourcing()},
                 "gone": {"deploy/kid": None, "deploy/more": None},
                 "mend": {"deploy/app.yaml": configmap(), "deploy/schema.json": schema(), "deploy/kid": None},
                 "export": {
@@ -175,12 +186,18 @@ class Sourcing:
     def said(self, source: dict[str, str]) -> dict[str, str] | None:
         repo = self.tenants.at(source["repository"]).repo
         here = ContentTree(repo, repo.commit(commits.parse(source["commit"]).id).tree)
+        here.claims |= self.fleet.loader.sources.directories_in(commits.parse(source["commit"]).repository)
         place = here.content("root:a", source.get("path", ""))
         assert place is not None
         entry = next((each for path, each in here.files(place) if path.endswith("app.yaml")), None)
         text = repo.blob(entry.id).decode() if entry is not None else ""
         lines = text.partition("data:\n")[2].splitlines()
         return {line.split(":")[0].strip(): line.split("'")[1] for line in lines} or None
+
+
+def _child(number: int) -> str:
+    """The directory of a workspace in a tenant's repository."""
+    return ("one", "group/two", "one/three")[number % 3]
 
 
 def agreed(fleet: SourcedFleet) -> Any:
@@ -190,4 +207,5 @@ def agreed(fleet: SourcedFleet) -> Any:
 
 
 def sources(fleet: SourcedFleet) -> dict[str, Any]:
-    return {record.path: (record.source, record.follows) for record in fleet.records()}
+    found = ((r, {name: said for name, said in r.follows.items() if name != GRAFTED}) for r in fleet.records())
+    return {record.path: (record.source, follows) for record, follows in found}

@@ -70,7 +70,8 @@ def _takings(at: Judgement) -> Iterator[Trespass]:
     """What the workspace's source would newly have it take of others without a right of whoever stands for it. That is
     asked each time, since his rights may be others by now."""
     case, remotes = at.case, at.grounds.site.remotes
-    rights = remotes.rights(at.record) if remotes is not None and case.sourced.said else None
+    whose = tree.workspace_of(at.grounds.store, case.sourced.of) if case.sourced.of else at.record
+    rights = remotes.rights(whose) if remotes is not None and whose is not None and case.sourced.said else None
     if rights is None or rights.voucher.is_free:
         return
     commit, wanted = case.sourced.commit, _said(at)

@@ -13,6 +13,7 @@ from apiserver.model.commits import NONE
 from apiserver.model.storagenames import BINDINGS
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.errors import LayoutError
+from reconciler.layout.tree import is_unknown
 from reconciler.loading.case import Sourced, Verdict, was_served
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.leaving import labels_of
@@ -60,6 +61,8 @@ def _problems(at: Judgement) -> list[LayoutError]:
     found, pinned, sourced = set(at.content.problems), at.case.pinned.said, at.case.sourced
     if sourced.said and at.case.content is not None:
         theirs, text = {path for path, _ in at.case.content.tree.files(at.case.content.directory)}, told(sourced)
+        if sourced.of and at.case.directory is not None:
+            theirs.add(at.case.directory.manifest_path)
         there = {each for each in found if each.path in theirs}
         found = (found - there) | {replace(each, message=each.message + text) for each in there}
     elif pinned:
@@ -162,6 +165,9 @@ def away(record: WorkspaceRecord, changes: WorkspaceChanges) -> WorkspaceRecord:
 def _tell(at: Judgement) -> None:
     """What stands for the workspace says so, too."""
     verdict = at.verdict
+    if is_unknown(at.case.directory):
+        seal(at)  # what its objects say is found once it is here
+        return
     effects = restored_of(at) if at.case.recorded is not None else effects_of(at)
     effects.changes = verdict.changes
     at.grounds.tree_objects.put(at.case, verdict.record, at.gathered, effects, at.look)

@@ -106,4 +106,6 @@ def known_of(grounds: Grounds, case: Case) -> Summary | None:
 
 def summary_of(grounds: Grounds, case: Case, record: WorkspaceRecord) -> Summary:
     """The same; one to begin with where nothing is."""
-    return known_of(grounds, case) or Summary(record.origin, record.commit or record.origin)
+    known = known_of(grounds, case) or Summary(record.origin, record.commit or record.origin)
+    known.appeared = known.appeared or (record.origin_time if record.origin.repository else 0)
+    return known

@@ -95,6 +95,7 @@ def _accept(at: Judgement, effects: Effects) -> None:
     case, record, pinned = at.case, at.record, at.case.pinned
     passed, sourced = at.grounds.served.passed, case.sourced
     heldbefore.note_over(at.known, pinned.over, passed)
+    at.known.source = {n: v for n, v in sourced.said.items() if n != "commit"} if sourced.of else {}
     heldbefore.note_content(at.known, sourced.commit, passed, case.moment.commit)
     served = replace(
         record,

@@ -237,8 +237,7 @@ def test_the_fleet_may_allow_it_too(fleet: SourcedFleet) -> None:
     [
         ({"deploy": None}, "there is no directory deploy/"),
         ({"deploy/app.yaml": None, "deploy/README.md": "empty"}, "deploy/ holds no manifest, and nothing is deleted"),
-        ({"deploy/kid/workspace.yaml": ""}, "deploy/ holds deploy/kid/workspace.yaml, and no workspace can be below"),
-        ({"deploy/workspace.yaml": ""}, "deploy/ holds deploy/workspace.yaml, and no workspace can be below"),
+        ({"deploy/workspace.yaml": ""}, "deploy/workspace.yaml stands where the workspace's own would"),
         ({"deploy": "a file"}, "there is no directory deploy/"),
     ],
 )

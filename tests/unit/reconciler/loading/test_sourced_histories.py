@@ -17,6 +17,7 @@ WORDS = (
     *("push", "push", "push", "more", "many", "few", "break", "empty", "leave", "mend"),
     *("back", "forth", "rewrite", "let", "permit", "away", "here", "follow", "follow", "gone"),
     *("swap", "path", "home", "source", "source", "beside", "fleet", "kid", "drop"),
+    *("child", "child", "spoil", "remove", "orphan", "twin", "deny"),
     *("export", "withdraw", "bind", "use", "publish", "restart", "die", "die", "lose", "allow"),
 )
 HISTORIES = st.lists(st.tuples(st.sampled_from(WORDS), st.integers(0, 47), st.booleans()), min_size=1, max_size=12)
@@ -44,6 +45,11 @@ def begin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 )
 @given(history=HISTORIES)
 @example(history=[("push", 0, True), ("rewrite", 0, True), ("publish", 0, False), ("let", 0, True)])
+@example(history=[("child", 0, True), ("spoil", 0, True), ("child", 6, True), ("remove", 0, True), ("permit", 0, True)])
+@example(history=[("child", 0, True), ("orphan", 0, True), ("lose", 0, True), ("deny", 0, True)])
+@example(history=[("child", 0, True), ("child", 2, True), ("swap", 2, True), ("lose", 0, True), ("allow", 0, True)])
+@example(history=[("child", 4, True), ("twin", 0, True), ("twin", 4, True), ("home", 0, True), ("allow", 0, True)])
+@example(history=[("lose", 0, False), ("die", 1, False)])
 @example(history=[("many", 0, True), ("few", 0, True), ("permit", 0, True), ("swap", 2, True)])
 def test_a_recovery_comes_to_the_same(begin: Any, history: History) -> None:
     happening = begin()

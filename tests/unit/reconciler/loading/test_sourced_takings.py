@@ -116,6 +116,22 @@ def test_without_an_owner_whoever_set_the_source_stands_for_it(
     assert new.find("root:a", "apibindings.apis.kcp.io", "widgets") is not None
 
 
+def test_what_a_workspace_below_takes_is_asked_of_the_same(fleet: OwnedSources) -> None:
+    kid = "deploy/kid"
+    fleet.owned_by("tess")
+    fleet.push({f"{kid}/workspace.yaml": "", f"{kid}/app.yaml": configmap(a="kid")})
+    assert (fleet.held(), fleet.data("root:a:kid")) == ({}, {"a": "kid"})
+    fleet.push({f"{kid}/binding.json": binding("root:b"), "deploy/app.yaml": configmap(a="later")})
+    [said] = fleet.held()["root:a:kid"]
+    assert f"APIBinding widgets, for which tess stands: {UNBOUND}" in said
+    assert said.startswith(f"{kid}/binding.json:")
+    assert fleet.data("root:a") == {"a": "later"}
+    fleet.by("bob", {f"{R}/b/bind.yaml": granting("bind", EXPORTS, "tess", name="bind")})
+    fleet.loader.look_again({"root:a"})
+    assert fleet.held() == {}
+    assert fleet.find("root:a:kid", "apibindings.apis.kcp.io", "widgets")
+
+
 def test_what_a_program_makes_there_is_asked_too(fleet: OwnedSources) -> None:
     """It is judged when its output is known: then whoever stands for it can be asked, as about any file."""
     fleet.renders = FakeRenders()
