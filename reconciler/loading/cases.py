@@ -6,6 +6,7 @@ Called by steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from apiserver.model import commits
 from apiserver.model.commits import NONE, CommitRef
@@ -28,7 +29,9 @@ from reconciler.plan.trespasses import Trespass, Trespasses
 
 class Cases:
     """Of one step. `places`: directories that are known already, by path; `at`: one that is being looked at.
-    `trespasses`: what its commit does without a right, by workspace; `vouched`: see Case, as its commit has it."""
+    `trespasses`: what its commit does without a right, by workspace; `vouched`: see Case, as its commit has it;
+    `waited`: of workspaces that could not be judged until now, since another one left, what was known by then
+    (Summary.asked)."""
 
     def __init__(self, site: Site, target: StepTarget, world: World, kept: KeptWorkspaces, served: ServedTrees) -> None:
         self._site, self._target, self._world, self._kept = site, target, world, kept
@@ -36,6 +39,7 @@ class Cases:
         self.places = Whereabouts()
         self.trespasses: dict[str, list[Trespass]] = {}
         self.vouched: Callable[[str], str] = lambda _: ""
+        self.waited: Mapping[str, Mapping[str, Any]] = {}
         self.at: WorkspaceDir | None = None
 
     def known(self, path: str) -> list[str] | None:
@@ -125,8 +129,18 @@ class Cases:
         """What was done to a workspace without a right, by this commit or before, as far as nobody allows it."""
         record = self._world.record(path)
         known = summary(self._site.store, path) if record is not None and (record.errors or record.elsewhere) else {}
+        before = Trespasses.in_summary(known).also(Trespasses.in_summary(self.waited.get(path) or {}))
+        return self._still(path, before)
+
+    def _still(self, path: str, before: Trespasses) -> Trespasses:
         allowed = self._target.admission.allows.get(path, frozenset())
-        return Trespasses.in_summary(known).also(self.trespasses.get(path, ())).without(allowed)
+        return before.also(self.trespasses.get(path, ())).without(allowed)
+
+    def asked(self, path: str, before: Mapping[str, Any]) -> dict[str, Any]:
+        """What is known by now of who may have a workspace at a path at which another one leaves (Summary.asked)."""
+        trespasses = self._still(path, Trespasses.in_summary(before)).as_json()
+        vouched = self.vouched(path) or before.get("vouched") or ""
+        return ({"trespasses": trespasses} if trespasses else {}) | ({"vouched": vouched} if vouched else {})
 
     def barred(self, path: str) -> Trespasses:
         """The same without what its objects would take: whether it may go, or move."""
@@ -149,7 +163,8 @@ class Cases:
         if record is not None and record.served:
             return ""
         known = summary(self._site.store, path) if record is not None else {}
-        return self.vouched(path) or str(known.get("vouched") or "")
+        waited = self.waited.get(path) or {}
+        return self.vouched(path) or str(known.get("vouched") or waited.get("vouched") or "")
 
     def _recorded(
         self, path: str, directory: WorkspaceDir | None

@@ -42,6 +42,8 @@ from reconciler.plan.summary import Summary
 from reconciler.statusbranch import format
 
 Object = dict[str, Any]
+AskedBehind = Mapping[str, dict[str, Any]]
+"""By path, see Summary.asked."""
 
 _RBAC = ".rbac.authorization.k8s.io"
 _ACCOUNTS = "serviceaccounts"
@@ -194,26 +196,48 @@ def tell(store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, a
 
 
 def stay_away(
-    store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, moment: Moment, why: Iterable[LayoutError]
+    store: View,
+    record: WorkspaceRecord,
+    parent: WorkspaceRecord | None,
+    moment: Moment,
+    why: Iterable[LayoutError],
+    asked: AskedBehind | None = None,
 ) -> tuple[WorkspaceRecord, WorkspaceChanges]:
     """That a commit has a workspace at the path of one that leaves, or was made through the API: it is held for that
-    until the other one has gone; for nothing, where there is none any more."""
+    until the other one has gone; for nothing, where there is none any more. `asked`: see Summary; None for what is
+    known."""
     changes = WorkspaceChanges(record.path, ChangeKind.UNCHANGED, why=[*why])
     if changes.why:
         changes.became = ChangeKind.HELD
     errors = [str(each) for each in changes.why]
     held = replace(record, errors=errors, judged=(record.judged or moment.commit) if errors else NONE)
+    known = asked_behind(store, record)
     if held != record:
         changes.objects += _told(store, held, parent, moment.rfc3339)
-        changes.also += _rows(held, record)
+    if held != record or (asked is not None and asked != known):
+        changes.also += _rows(held, record, known if asked is None else asked)
     return held, changes
 
 
-def restore(record: WorkspaceRecord, objects: Mapping[Key, Object]) -> WorkspaceChanges:
+def remember(store: View, record: WorkspaceRecord, asked: AskedBehind) -> WorkspaceChanges:
+    """That something else is known of workspaces below it that a commit has; nothing, where it is not."""
+    changes = WorkspaceChanges(record.path, ChangeKind.UNCHANGED)
+    if asked != asked_behind(store, record):
+        changes.also += _rows(record, record, asked)
+    return changes
+
+
+def asked_behind(store: View, record: WorkspaceRecord) -> AskedBehind:
+    """What is known of workspaces that a commit has in the place of one that leaves, or below that (see Summary)."""
+    found: AskedBehind = tree.summary(store, record.path).get("asked") or {}
+    return found
+
+
+def restore(record: WorkspaceRecord, objects: Mapping[Key, Object], asked: AskedBehind) -> WorkspaceChanges:
     """What puts back one that the status branch knows."""
     changes = WorkspaceChanges(record.path, ChangeKind.CREATED)
     changes.objects = [ObjectChange(ChangeKind.CREATED, Put(key, codec.encode(obj))) for key, obj in objects.items()]
-    changes.also = _rows(record, None)
+    changes.also = _rows(record, None, asked)
     return changes
 
 
@@ -231,7 +255,7 @@ def _put(record: Record, obj: Object) -> list[ObjectChange]:
     return [ObjectChange(ChangeKind.CONFIGURED, put)] if value != record.value else []
 
 
-def _rows(record: WorkspaceRecord, before: WorkspaceRecord | None) -> list[Op]:
+def _rows(record: WorkspaceRecord, before: WorkspaceRecord | None, asked: AskedBehind | None = None) -> list[Op]:
     brought = {"writes": record.writes, "builtins": record.builtins}
     known = Summary(
         record.origin,
@@ -239,6 +263,7 @@ def _rows(record: WorkspaceRecord, before: WorkspaceRecord | None) -> list[Op]:
         held=record.judged,
         errors=record.errors,
         leaves=record.leaves,
+        asked=dict(asked or {}),
         type=record.type if record.type != USUAL_TYPE else "",
         brought={name: value for name, value in brought.items() if value},
         terminators=record.terminators,

@@ -6,7 +6,8 @@ Called by steps. What becomes of each is departure's and removal's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 from apiserver.model import paths
 from apiserver.registry import tree
@@ -16,9 +17,13 @@ from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.loading import departure
 from reconciler.loading.changeset import WorkspaceChanges
+from reconciler.loading.departure import AskedBehind
 from reconciler.loading.moment import Moment
 from reconciler.loading.removal import remove
 from reconciler.loading.world import World
+
+AskedOf = dict[str, Any]
+"""Of one path, see Summary.asked."""
 
 
 class Leavers:
@@ -28,6 +33,7 @@ class Leavers:
         """`known`: paths of those that the store may not know yet."""
         self._store, self._world, self._moment = store, world, moment
         self.paths = {*tree.leaving(store), *known}
+        self._known: dict[str, AskedBehind] = {}
 
     def in_the_way(self, path: str) -> bool:
         """Whether no commit can have a workspace at `path`: one leaves there or above it, or was made through the
@@ -58,7 +64,8 @@ class Leavers:
         when the store says of those below it that they leave."""
         path, parent = record.path, self._world.record(record.parent) if record.parent else None
         if path in self.paths:
-            return self._stays_away(record, ())
+            # Whoever had put something in its place took it back.
+            return self._stays_away(record, (), {} if self._top(path) == path else None)
         if not departure.is_awaited(self._store, record):
             return remove(self._store, record, parent)
         left, changes = departure.depart(self._store, record, parent, self._moment)
@@ -72,20 +79,41 @@ class Leavers:
             self.paths.discard(record.path)
         return self.take_away(record)
 
-    def in_place_of(self, path: str, place: WorkspaceDir | None) -> WorkspaceChanges | None:
+    def in_place_of(
+        self, path: str, place: WorkspaceDir | None, said: Callable[[str, AskedOf], AskedOf]
+    ) -> WorkspaceChanges | None:
         """What is said where a commit has a workspace (`place`) at `path`, or no more, while another is in the way
-        there or above. What is to stand below that is judged with it, once it has gone, and None."""
-        record = self._world.record(path)
+        there or above. What is to stand below that is judged with it, once it has gone. `said`: what is known by now of
+        who may have it there (see Summary.asked), by what was; that is kept until then. None: nothing is said."""
+        record, top = self._world.record(path), self._top(path)
+        asked = self._asked(top, path, place, said) if top else None
         if record is None:
             self._world.gone(path)
-        if record is None or (path not in self.paths and not record.stored) or (place is None and not record.errors):
-            return None
+        here = record is not None and (path in self.paths or record.stored)
+        if record is None or not here or (place is None and not record.errors):
+            above = self._world.record(top) if asked is not None else None
+            return departure.remember(self._store, above, asked) if above is not None and asked is not None else None
         problem = _problem if path in self.paths else _taken
-        return self._stays_away(record, [problem(path, place)] if place is not None else ())
+        return self._stays_away(record, [problem(path, place)] if place is not None else (), asked)
 
-    def _stays_away(self, record: WorkspaceRecord, why: Iterable[LayoutError]) -> WorkspaceChanges:
+    def _asked(
+        self, top: str, path: str, place: WorkspaceDir | None, said: Callable[[str, AskedOf], AskedOf]
+    ) -> AskedBehind | None:
+        """What is known of who may have workspaces at and below `top`, None where it is what is stored."""
+        record = self._world.record(top)
+        if record is None:
+            return None
+        before = self._known[top] if top in self._known else departure.asked_behind(self._store, record)
+        now = said(path, before.get(path) or {}) if place is not None else {}
+        asked = {each: known for each, known in before.items() if each != path} | ({path: now} if now else {})
+        self._known[top] = asked
+        return asked if asked != before else None
+
+    def _stays_away(
+        self, record: WorkspaceRecord, why: Iterable[LayoutError], asked: AskedBehind | None = None
+    ) -> WorkspaceChanges:
         parent = self._world.record(record.parent) if record.parent else None
-        held, changes = departure.stay_away(self._store, record, parent, self._moment, why)
+        held, changes = departure.stay_away(self._store, record, parent, self._moment, why, asked)
         self._world.moved(held)
         return changes
 

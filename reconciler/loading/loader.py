@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from apiserver.model import clock
@@ -246,10 +247,12 @@ class Loader:
         _, done = self._advance(tree.fleet(self._store), commit)
         return Loaded(commit, (), (done,)) if isinstance(done, ChangeSet) else Loaded(commit, done)
 
-    def recheck(self, paths: Iterable[str] = ()) -> ChangeSet:
+    def recheck(
+        self, paths: Iterable[str] = (), asked: Mapping[str, dict[str, Any]] = MappingProxyType({})
+    ) -> ChangeSet:
         """Judge what does not follow from a commit: `paths` (their Secrets changed). In step already, nothing is
-        written."""
-        step = self._judge_again(RECHECK, paths)
+        written. `asked`: of those that could not be judged until now, since another one left, see Summary."""
+        step = self._judge_again(RECHECK, paths, asked)
         for each in self._follow_sources():
             step = step.then(each)
         self._whole.note(replace(tree.fleet(self._store), url=self._branch.url, branch=self._branch.name))
@@ -262,8 +265,10 @@ class Loader:
             tree.fleet(self._store),
             {*paths, *(each for path in paths for each in self._grafting.below(path))},
         )
+        asked = dict[str, dict[str, Any]]()
         for path in sorted(paths, key=lambda each: each.count(":"), reverse=True):
             record = tree.workspace_at(self._store, path)
+            asked |= departure.asked_behind(self._store, record) if record is not None and record.leaves else {}
             if record is not None and path in fleet.kept:
                 ops = told_anew(self._store, record)
                 self._store.write(*ops).result() if ops else None
@@ -272,7 +277,7 @@ class Loader:
                 here = self.tree_at(fleet)
                 place = here.find(path) if gone else None
                 also |= {each.path for each in here.workspaces(place)} if place is not None else set()
-        self.recheck(also)
+        self.recheck(also, asked)
 
     def renew(self, is_wanted: Callable[[], bool] = lambda: False) -> bool:
         """Writes what ships with this version where another one shipped something else, workspace by workspace, until
@@ -292,7 +297,9 @@ class Loader:
         if found is not None:
             yield found
 
-    def _judge_again(self, way: Way, paths: Iterable[str]) -> ChangeSet:
+    def _judge_again(
+        self, way: Way, paths: Iterable[str], asked: Mapping[str, dict[str, Any]] = MappingProxyType({})
+    ) -> ChangeSet:
         """Judges workspaces at what is served of them. No commit has them say something else, so that bears the real
         time."""
         fleet, also = tree.fleet(self._store), {*paths}
@@ -303,7 +310,7 @@ class Loader:
         for commit in (*({*places.values()} - {fleet.commit}), fleet.commit):
             there = [path for path in also if places[path] == commit]
             stepper = self._stepper(way, fleet, commit, limits=limits, moment=Moment.now(commit))
-            step = stepper.difference(self._trees.at(commit), there)
+            step = stepper.asked_before(asked).difference(self._trees.at(commit), there)
         return step
 
     def _beyond(self, fleet: FleetRecord, some: Iterable[str]) -> Iterator[tuple[str, CommitRef]]:

@@ -201,13 +201,15 @@ def allowed(repo: Repository, commit: CommitRef) -> set[str]:
 
 
 def allowances(rights: PushRights, said: set[str]) -> Iterator[tuple[str, frozenset[str]]]:
-    """Which workspaces that are held may go on, since somebody with the right that was lacking says so, and what
-    is allowed there. Costs what is held."""
-    for path in tree.held(rights.view):
-        found = Trespasses.in_summary(tree.summary(rights.view, path))
-        free = frozenset(each.name for each in found if each.commit in said and _may_allow(rights, each))
-        if free:
-            yield path, free
+    """Which workspaces that are held, or wait for one that leaves, may go on, since somebody with the right that was
+    lacking says so, and what is allowed there. Costs what is held and what leaves."""
+    for at in {*tree.held(rights.view), *tree.leaving(rights.view)}:
+        summary = tree.summary(rights.view, at)
+        for path, known in ({at: summary} | (summary.get("asked") or {})).items():
+            found = Trespasses.in_summary(known)
+            free = frozenset(each.name for each in found if each.commit in said and _may_allow(rights, each))
+            if free:
+                yield path, free
 
 
 def _may_allow(rights: PushRights, trespass: Trespass) -> bool:

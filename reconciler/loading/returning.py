@@ -41,7 +41,8 @@ class Returning:
             if among is None or path in among:
                 record = self._record(path, directories[path], leaving[path])
                 folder = format.directory_of(path, record.directory)
-                self._store.write(*restore(record, self._objects(record, folder)).ops()).result()
+                back = restore(record, self._objects(record, folder), leaving[path].asked)
+                self._store.write(*back.ops()).result()
 
     def _record(self, path: str, directory: str, summary: Summary) -> WorkspaceRecord:
         origin = summary.origin

@@ -26,6 +26,9 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     ending: [APIBinding/gadgets]    definitions and bindings that no file declares any more, served until what is of
                              their kinds has gone
     leaves: true             a commit took it away, and something in it waits for finalizers
+    asked:                   of one that leaves: of workspaces that a commit has in its place or below that, which are
+                             judged once it has gone, what was done there without a right, and `vouched`
+      root:a: {trespasses: [...], vouched: root:a:team}
     first: root:a            of one that moved: where it appeared, from which its logical cluster has its name
     shard: eu                the Shard that it is on, where that is not `root`
     over: 1f0c… 2026-…       the pin of the commit that it is served at, where that is over (its commit and its end):
@@ -74,6 +77,7 @@ class Summary:
     waiting: list[str] = field(default_factory=list)
     ending: list[str] = field(default_factory=list)
     leaves: bool = False
+    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
     first: str = ""
     shard: str = ""
     over: str = ""
@@ -114,6 +118,7 @@ class Summary:
             "waiting": sorted(self.waiting),
             "ending": sorted(self.ending),
             "leaves": self.leaves,
+            "asked": dict(sorted(self.asked.items())),
             "first": self.first,
             "shard": self.shard,
             "over": self.over,
@@ -150,6 +155,7 @@ class Summary:
             waiting=list(found.get("waiting") or ()),
             ending=list(found.get("ending") or ()),
             leaves=bool(found.get("leaves")),
+            asked=dict(found.get("asked") or {}),
             first=found.get("first", ""),
             shard=found.get("shard", ""),
             over=found.get("over", ""),
