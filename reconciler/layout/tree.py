@@ -254,7 +254,10 @@ class WorkspaceTree:
             yield from ((joined(workspace.directory, entry.name), entry) for entry in workspace.files)
             return
         stack = self.above(workspace.directory)
-        yield from self._own(self._look(workspace.tree, workspace.directory, stack), workspace.directory)
+        level = self.look(workspace.tree, workspace.directory, stack)
+        if self.grafts is not None:
+            level = level._replace(directories=[sub for sub in level.directories if not is_marked(sub.id)])
+        yield from self._own(level, workspace.directory)
 
     def leftovers(self, workspace: WorkspaceDir) -> list[str]:
         """All manifests below a directory, nested workspaces included."""
@@ -302,20 +305,16 @@ class WorkspaceTree:
     def look(self, tree: str, directory: str, stack: ignore.Stack) -> Level:
         """One directory. `stack` are the rules of the directory above."""
         if self.grafts is None:
-            return self._look(tree, directory, stack)
+            return self.level(tree, directory, stack, self.repo.entries(tree))
         if is_marked(tree):
             graft = self.graft_of(directory)
             return graft.level(tree, directory) if graft is not None else Level(tree, stack, [], [], [])
-        level, graft = self._look(tree, directory, stack), self.graft_at(directory)
+        level, graft = self.level(tree, directory, stack, self.repo.entries(tree)), self.graft_at(directory)
         if graft is not None:
             ours = {entry.name for entry in self.repo.entries(tree) if entry.kind == "tree"}
             theirs = graft.level(graft.top, directory).directories
             level.directories.extend(each for each in theirs if each.name not in ours)
         return level
-
-    def _look(self, tree: str, directory: str, stack: ignore.Stack) -> Level:
-        """The same, of the fleet's own repository."""
-        return self.level(tree, directory, stack, self.repo.entries(tree))
 
     def level(self, tree: str, directory: str, stack: ignore.Stack, entries: Sequence[TreeEntry]) -> Level:
         """The same, of which these entries count."""
