@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from apiserver.registry.tree import summary
+from collections.abc import Iterator
+
+from apiserver.registry.tree import WorkspaceRecord, summary
 from reconciler.layout.manifest import Manifest
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import feeds
 from reconciler.loading.gather import Gatherer
 from reconciler.loading.phases.judgement import Judgement
@@ -37,12 +40,28 @@ def _gather(at: Judgement, *, whole: bool) -> None:
 def _shown(at: Judgement) -> Manifest | None:
     """What the Workspace of one that never was served says: what it was judged by last."""
     record, site = at.case.record, at.grounds.site
-    if record is None or record.served or not record.judged or not site.trees.repositories.own.has(record.judged.id):
+    if record is None or record.served or not record.judged:
         return None
-    there = site.trees.at(record.judged)
-    place = there.find(record.path, record.directory)
-    found = site.sources.workspace(there, place) if place is not None else None
-    return next(iter(found.manifests), None) if found is not None else None
+    for there in _judged_in(at, record):
+        place = there.find(record.path, record.directory)
+        found = site.sources.workspace(there, place) if place is not None else None
+        if found is not None:
+            return next(iter(found.manifests), None)
+    return None
+
+
+def _judged_in(at: Judgement, record: WorkspaceRecord) -> Iterator[WorkspaceTree]:
+    """The trees that may have it as it was judged last. Of one in a tenant's repository that is what stands of that,
+    or, where a load was cut off before it did, what it appeared with."""
+    case, trees = at.case, at.grounds.site.trees
+    if record.origin.repository:
+        yield trees.at(case.moment.commit)
+        grafts, graft = case.tree.grafts, case.tree.graft_of(record.directory)
+        if grafts is not None and graft is not None:
+            first = trees.graft({**graft.said, "commit": str(record.origin)})
+            yield case.tree.regrafted(grafts.with_(first))
+    elif trees.repositories.own.has(record.judged.id):
+        yield trees.at(record.judged)
 
 
 def _is_exceptional(at: Judgement) -> bool:
