@@ -190,6 +190,7 @@ class FleetRecord:
     `verified`: heads that were served and left again, and whose signatures were good. `grafts`: of workspaces whose
     content comes from another repository that has workspaces below it, by logical cluster: the `directory` of the
     workspace, the source as in WorkspaceRecord.source, and the `commit` there which says what workspaces there are.
+    `regrafting`: those that a step leads to which is under way, or was cut off.
     """
 
     fleet: str = ""
@@ -211,6 +212,7 @@ class FleetRecord:
     admitted: dict[str, dict[str, Any]] = field(default_factory=dict)
     verified: tuple[CommitRef, ...] = ()
     grafts: dict[str, dict[str, str]] = field(default_factory=dict)
+    regrafting: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         return orjson.dumps(self, default=str)

@@ -52,16 +52,28 @@ class Grafting:
         if not news:
             return None
         fleet, step = tree.fleet(self.store), None
-        self.trees.stand(fleet)
+        if fleet.regrafting:
+            cut_off = {of: said for of, said in fleet.regrafting.items() if of in fleet.grafts or of in news}
+            step = self._taken(fleet, self.moved(cut_off), take)
+            fleet = tree.fleet(self.store)
         after = self._after(fleet, news)
         if after != fleet.grafts:
-            before, here = self.trees.at(fleet.commit), self.trees.at(fleet.commit, None, self.trees.grafted(after))
-            step = take(fleet, here, before, self._also(fleet, after))
-            fleet = tree.fleet(self.store)
-            fleet = replace(fleet, kept=step.kept, claims=self.whole.claims(here, step.kept))
-            self.whole.note(replace(fleet, grafts=self.remaining(fleet, after)))
+            next_step = self._taken(fleet, after, take)
+            step = step.then(next_step) if step is not None else next_step
         for record, head in news.values():
             self._note(record.path, str(head.commit))
+        return step
+
+    def _taken(self, fleet: FleetRecord, after: Said, take: TakeStep) -> ChangeSet:
+        """The step to what workspaces there are then. That it is on its way is written first: of one that was cut off
+        some are where it leads, and it is taken to its end before the next, which may lead past them."""
+        self.whole.note(replace(fleet, regrafting=after))
+        self.trees.stand(fleet)
+        before, here = self.trees.at(fleet.commit), self.trees.at(fleet.commit, None, self.trees.grafted(after))
+        step = take(fleet, here, before, self._also(fleet, after))
+        fleet = tree.fleet(self.store)
+        fleet = replace(fleet, kept=step.kept, claims=self.whole.claims(here, step.kept), regrafting={})
+        self.whole.note(replace(fleet, grafts=self.remaining(fleet, after)))
         return step
 
     def carried(self, commit: CommitRef) -> None:
