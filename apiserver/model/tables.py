@@ -26,9 +26,14 @@ class Table(StrEnum):
 
     SOURCED = "sourced"
     """<workspace path> → nothing, of one whose content comes from another repository, or is to."""
+
     PINNED = "pinned"
     """<workspace path> → when the pin is over by which it was judged last, in seconds since 1970; of one that ever
     is."""
+
+    UNTOLD = "untold"
+    """<workspace path> → nothing: it offers something else, and who takes that is still to hear of it
+    (reconciler/loading/untold.py)."""
 
     FLEET = "fleet"
     """`record` → what is being loaded and served; `troubles` → what is wrong with it as a whole (registry/tree.py)."""

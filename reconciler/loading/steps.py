@@ -29,7 +29,7 @@ from apiserver.registry import shards, tree
 from apiserver.storage.protocol import Record
 from reconciler.layout.compare import Touched, touched
 from reconciler.layout.tree import WorkspaceTree
-from reconciler.loading import feeds, keptschemas
+from reconciler.loading import feeds, keptschemas, untold
 from reconciler.loading.case import Case, Needs, Verdict
 from reconciler.loading.cases import Cases
 from reconciler.loading.changeset import ChangeSet, WorkspaceChanges
@@ -98,6 +98,8 @@ class Stepper:
         self._returned: list[str] = []
         """Who is back where it was. It goes on once all are back who follow from it: what they have counts for it."""
         self._all = False
+        self._untold: set[str] = set()
+        """Providers of which it stands in the store that who takes something of them is to hear of it."""
         self._ends_kept = False
         """Whether a schema that is kept for consumers may be so for nobody any more."""
         self._turns = Turns(
@@ -160,6 +162,7 @@ class Stepper:
         self._relocate()
         self._pending.update(dict.fromkeys(waiting))
         self._going = frozenset(going)
+        self._tell_who_missed()
         self._take(waiting)
         if going and not self._writes.keeps_back:
             self._take_away(going)
@@ -501,8 +504,11 @@ class Stepper:
             self._write(verdict.changes)
 
     def _write(self, changes: WorkspaceChanges) -> None:
-        path = changes.path
+        path, target = changes.path, self._target
         self._ends_kept = self._ends_kept or keptschemas.may_end(changes)
+        if changes.provides and self._way.tells and target.moment.commit == target.served:
+            changes.also = [*changes.also, untold.said(path)]
+            self._untold.add(path)
         self._again(self._writes.add(changes))
         if changes.provides:
             self._settle()
@@ -510,6 +516,18 @@ class Stepper:
             if self._way.tells:
                 self._recheck_consumers(path)
                 self._recheck_types(path, changes.written())
+                self._recheck_unscheduled(path)
+
+    def _tell_who_missed(self) -> None:
+        """What a step that was cut off did not come to."""
+        if not self._way.tells or self._way.alone or self._writes.keeps_back:
+            return
+        for path in untold.standing(self._site.store):
+            self._untold.add(path)
+            record = self._world.record(path)
+            if record is not None:
+                self._recheck_consumers(path)
+                self._recheck_types(path, (each.key for each in self._site.store.scan(TYPES, record.cluster).records))
                 self._recheck_unscheduled(path)
 
     def _recheck_consumers(self, provider: str) -> None:
@@ -557,6 +575,7 @@ class Stepper:
                 if record is not None and record.errors:
                     self._look_again(path)
             self._settle_all()
+        untold.told(self._site.store, self._untold)
         self.done.kept = self._kept.tops
         self.done.refused |= self._kept.refused
         return self.done

@@ -18,10 +18,8 @@ WORDS = (
     *("back", "forth", "rewrite", "let", "permit", "away", "here", "follow", "follow", "gone"),
     *("swap", "path", "home", "source", "source", "beside", "fleet", "kid", "drop"),
     *("child", "child", "spoil", "remove", "orphan", "twin", "deny"),
-    *("export", "withdraw", "bind", "use", "publish", "restart", "lose", "allow"),
+    *("export", "withdraw", "bind", "use", "publish", "restart", "die", "die", "lose", "allow"),
 )
-# A load that is cut off ("die") is in the examples: of any other two histories are known in which a recovery
-# comes to something else, (export, die 1) and (deny, die 4, drop).
 HISTORIES = st.lists(st.tuples(st.sampled_from(WORDS), st.integers(0, 47), st.booleans()), min_size=1, max_size=12)
 History = list[tuple[str, int, bool]]
 
@@ -54,6 +52,7 @@ def begin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @example(history=[("lose", 0, False), ("die", 1, False)])
 @example(history=[("deny", 0, False), ("die", 2, False), ("child", 0, False)])
 @example(history=[("deny", 0, False), ("die", 3, False), ("drop", 0, False)])
+@example(history=[("export", 0, False), ("die", 1, False)])
 @example(history=[("many", 0, True), ("few", 0, True), ("permit", 0, True), ("swap", 2, True)])
 def test_a_recovery_comes_to_the_same(begin: Any, history: History) -> None:
     happening = begin()
