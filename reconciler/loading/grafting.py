@@ -51,11 +51,8 @@ class Grafting:
         news = {r.cluster: (r, heads[path]) for path in heads if (r := self._lags(path, heads[path])) is not None}
         if not news:
             return None
-        fleet, step = tree.fleet(self.store), None
-        if fleet.regrafting:
-            cut_off = {of: said for of, said in fleet.regrafting.items() if of in fleet.grafts or of in news}
-            step = self._taken(fleet, self.moved(cut_off), take)
-            fleet = tree.fleet(self.store)
+        step = self.finish(take)
+        fleet = tree.fleet(self.store)
         after = self._after(fleet, news)
         if after != fleet.grafts:
             next_step = self._taken(fleet, after, take)
@@ -64,9 +61,17 @@ class Grafting:
             self._note(record.path, str(head.commit))
         return step
 
+    def finish(self, take: TakeStep) -> ChangeSet | None:
+        """Takes a step to its end that was cut off: before anything else, since what it brought already is in no
+        difference of what comes next. None where there is none."""
+        fleet = tree.fleet(self.store)
+        if not fleet.regrafting:
+            return None
+        there = {of: each for of, each in fleet.regrafting.items() if tree.workspace_of(self.store, of) is not None}
+        return self._taken(fleet, self.moved(there), take)
+
     def _taken(self, fleet: FleetRecord, after: Said, take: TakeStep) -> ChangeSet:
-        """The step to what workspaces there are then. That it is on its way is written first: of one that was cut off
-        some are where it leads, and it is taken to its end before the next, which may lead past them."""
+        """The step to what workspaces there are then. That it is on its way is written first (see `finish`)."""
         self.whole.note(replace(fleet, regrafting=after))
         self.trees.stand(fleet)
         before, here = self.trees.at(fleet.commit), self.trees.at(fleet.commit, None, self.trees.grafted(after))

@@ -17,6 +17,7 @@ from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.compare import Touched
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.loading.case import was_served
 from reconciler.loading.removals import Removals
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
@@ -40,6 +41,7 @@ class KeptWorkspaces:
     def __init__(self, site: Site, target: StepTarget, served: ServedTrees, world: World) -> None:
         self.tops = dict(target.kept)
         self._store, self._trees, self._recorded = site.store, site.trees, target.recorded
+        self._lost = target.lost
         self._served, self._world = served, world
         self.refused: dict[str, RefusedDeletion] = {}
         """Those that this step refused, by their uppermost workspace."""
@@ -76,8 +78,16 @@ class KeptWorkspaces:
         for top, since in self.tops.items():
             here = self._trees.at(since, self._claims(since)) if not since.repository else self._there(top, since)
             uppermost = here.find(top)
-            for directory in here.workspaces(uppermost) if uppermost is not None else ():
-                self._of[directory.path] = Kept(here, None)
+            for place in here.workspaces(uppermost) if uppermost is not None else ():
+                told = place.path == top or self._was_served(place)
+                self._of[place.path] = Kept(here, None if told else _with_another(place.directory))
+
+    def _was_served(self, place: WorkspaceDir) -> bool:
+        """Whether one that is to be brought back had a good commit: then it is held for its removal as it was."""
+        recorded = self._recorded(place.path, place.directory) if self._recorded is not None else None
+        if recorded is None and self._lost is not None:
+            recorded = self._lost.served(place.path, place.directory)[0]
+        return was_served(recorded)
 
     def _claims(self, at: CommitRef) -> dict[str, str]:
         """Those of today's (Trees.claims) that may have counted at an earlier commit: by what was a workspace there."""
@@ -130,7 +140,9 @@ class KeptWorkspaces:
                 self.refused[removal.path] = removal.refused
             problem = removal.problem(self._stood(removal.members[0]) if removal.members else "")
             for record in removal.members:
-                self._of[record.path] = Kept(self._served.of(record) or self._trees.at(removals.since), problem)
+                of_others = not record.served and record.path != removal.path
+                why = _with_another(self._stood(record)) if of_others else problem
+                self._of[record.path] = Kept(self._served.of(record) or self._trees.at(removals.since), why)
         return going
 
     def _stood(self, record: WorkspaceRecord) -> str:
@@ -151,3 +163,10 @@ class KeptWorkspaces:
         """What was made through the API goes with what it stands in, and no commit says so."""
         found = ((path, tree.workspace_at(self._store, path)) for path in tree.below(self._store, top))
         return (path for path, record in found if record is not None and not record.stored)
+
+
+def _with_another(directory: str) -> LayoutError:
+    """Of one that never was served, and stays with one above it. What would go with that says that one: a recovery,
+    which brings it back, does not know it of this one."""
+    text = "was removed with a workspace above it, which stays until that is allowed"
+    return LayoutError(directory, 0, 0, text, "what that one says tells how")

@@ -35,7 +35,7 @@ from reconciler.loading.case import was_served
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.entrance import Entrance
 from reconciler.loading.firstload import FirstLoad, Making, is_lost, reader
-from reconciler.loading.grafting import Grafting, directories
+from reconciler.loading.grafting import Grafting, TakeStep, directories
 from reconciler.loading.heads import BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.leaving import told_anew
@@ -164,7 +164,8 @@ class Loader:
         first = self.begin(head, recorded, progress)
         if first.problems:
             return first
-        fleet, steps = tree.fleet(self._store), [*first.steps]
+        steps = [*first.steps, *self._in_sources(self._grafting.finish)]
+        fleet = tree.fleet(self._store)
         gone = self.entrance.route(fleet, head)
         problems = gone.problems
         if problems:
@@ -190,7 +191,7 @@ class Loader:
             else:
                 problems = step_or_problems
                 skipped.append(commit)
-        return Loaded(head, problems, (*steps, *self._follow_sources()))
+        return Loaded(head, problems, (*steps, *self._in_sources(self._grafting.follow)))
 
     def begin(self, head: CommitRef, recorded: RecordedFleet | None, progress: Progress = lambda _: None) -> Loaded:
         """Fills a store that is empty: as the status branch has it, with what was past the commit that it names, or, in
@@ -253,7 +254,7 @@ class Loader:
         """Judge what does not follow from a commit: `paths` (their Secrets changed). In step already, nothing is
         written. `asked`: of those that could not be judged until now, since another one left, see Summary."""
         step = self._judge_again(RECHECK, paths, asked)
-        for each in self._follow_sources():
+        for each in self._in_sources(self._grafting.follow):
             step = step.then(each)
         self._whole.note(replace(tree.fleet(self._store), url=self._branch.url, branch=self._branch.name))
         return step
@@ -284,7 +285,7 @@ class Loader:
         `is_wanted` says that there is other work; whether all is written."""
         return self._renewal.go_on(is_wanted)
 
-    def _follow_sources(self) -> Iterator[ChangeSet]:
+    def _in_sources(self, go: Callable[[TakeStep], ChangeSet | None]) -> Iterator[ChangeSet]:
         """Has workspaces in tenants' repositories follow what those above them were judged by."""
 
         def take(fleet: FleetRecord, here: WorkspaceTree, before: WorkspaceTree, also: Collection[str]) -> ChangeSet:
@@ -293,7 +294,7 @@ class Loader:
                 before, also
             )
 
-        found = self._grafting.follow(take)
+        found = go(take)
         if found is not None:
             yield found
 

@@ -225,3 +225,17 @@ def test_what_writes_through_the_api_made_stays_with_it(family: LoadedFleet) -> 
     family.commit({A: None})
     assert family.store.get(key) is not None
     assert json.dumps(tree.held(family.store))
+
+
+def test_one_that_never_was_served_stays_with_the_one_above(fleet: LoadedFleet, another: Another) -> None:
+    """It says so in the same words after a recovery, which knows nothing of what would go with it."""
+    fleet.commit({f"{A}/kid/workspace.yaml": "", f"{A}/kid/bad.yaml": "a: ["})
+    fleet.commit({A: None})
+    assert "Allow-Delete" in str(fleet.held()["root:a"])
+    assert [("bad.yaml" in each, "with a workspace above it" in each) for each in fleet.held()["root:a:kid"]] == [
+        (False, True),
+        (True, False),
+    ]
+    assert_recovers(fleet, another)
+    fleet.allow()
+    assert {"root:a", "root:a:kid"} & set(fleet.paths()) == set()

@@ -52,7 +52,9 @@ def begin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @example(history=[("lose", 0, False), ("die", 1, False)])
 @example(history=[("deny", 0, False), ("die", 2, False), ("child", 0, False)])
 @example(history=[("deny", 0, False), ("die", 3, False), ("drop", 0, False)])
+@example(history=[("deny", 0, False), ("die", 4, False), ("drop", 0, False)])
 @example(history=[("export", 0, False), ("die", 1, False)])
+@example(history=[("deny", 0, True), ("drop", 0, True)])
 @example(history=[("many", 0, True), ("few", 0, True), ("permit", 0, True), ("swap", 2, True)])
 def test_a_recovery_comes_to_the_same(begin: Any, history: History) -> None:
     happening = begin()
