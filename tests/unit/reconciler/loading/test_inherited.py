@@ -320,9 +320,9 @@ def test_a_recovery_has_them_lost_until_the_repository_is_here(fleet: SourcedFle
 def test_a_crash_between_both_is_made_good(fleet: SourcedFleet, another: Another) -> None:
     fleet.tenants.push({"deploy/app.yaml": configmap(a="new"), "deploy/two/workspace.yaml": ""})
     fleet.fetch()
-    follow, fleet.loader._follow_sources = fleet.loader._follow_sources, lambda: iter(())  # type: ignore[assignment]
+    follow, fleet.loader._in_sources = fleet.loader._in_sources, lambda _: iter(())  # type: ignore[assignment]
     fleet.look()
-    fleet.loader._follow_sources = follow
+    fleet.loader._in_sources = follow
     fleet.loader = fleet.new_loader()
     assert "root:a:two" not in fleet.paths()
     settle(fleet)
