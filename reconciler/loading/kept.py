@@ -17,7 +17,7 @@ from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.compare import Touched
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
-from reconciler.loading.case import was_served
+from reconciler.loading.case import Recorded, was_served
 from reconciler.loading.removals import Removals
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
@@ -84,10 +84,12 @@ class KeptWorkspaces:
 
     def _was_served(self, place: WorkspaceDir) -> bool:
         """Whether one that is to be brought back had a good commit: then it is held for its removal as it was."""
-        recorded = self._recorded(place.path, place.directory) if self._recorded is not None else None
-        if recorded is None and self._lost is not None:
-            recorded = self._lost.served(place.path, place.directory)[0]
-        return was_served(recorded)
+        return was_served(self._known(place.path, place.directory))
+
+    def _known(self, path: str, directory: str) -> Recorded | None:
+        """What the status branch knows of a workspace that is to be brought back."""
+        found = self._recorded(path, directory) if self._recorded is not None else None
+        return found or (self._lost.served(path, directory)[0] if self._lost is not None else None)
 
     def _claims(self, at: CommitRef) -> dict[str, str]:
         """Those of today's (Trees.claims) that may have counted at an earlier commit: by what was a workspace there."""
@@ -105,9 +107,22 @@ class KeptWorkspaces:
         return record.origin if record is not None else NONE
 
     def _there(self, top: str, since: CommitRef) -> WorkspaceTree:
-        """Of a workspace in a tenant's repository: as a commit of that has it, and all else as it is served."""
-        served = self._served.passed
-        return self._trees.at(served, None, self._trees.since(since, top, self._trees.at(served)))
+        """Of a workspace in a tenant's repository: as a commit of that has it, and all else as it is served, or was
+        before what stands around it went, too, or has been since that is held."""
+        around = (at for above, at in self.tops.items() if above != top and paths.is_within(top, above))
+        commit = next((at for at in around if not at.repository), NONE) or self._held_around(top)
+        commit = commit or self._served.passed
+        return self._trees.at(commit, None, self._trees.since(since, top, self._trees.at(commit)))
+
+    def _held_around(self, top: str) -> CommitRef:
+        """Where the innermost workspace above one is served that is held, NONE where none is."""
+        above = paths.parent(top)
+        while above is not None:
+            known = self._known(above, "")
+            if known is not None and known.summary.served:
+                return known.summary.served
+            above = paths.parent(above)
+        return NONE
 
     def judge(
         self, removed: Collection[str], here: Touched, is_there: Callable[[str], bool], removals: Removals

@@ -55,6 +55,10 @@ def begin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @example(history=[("deny", 0, False), ("die", 4, False), ("drop", 0, False)])
 @example(history=[("export", 0, False), ("die", 1, False)])
 @example(history=[("deny", 0, True), ("drop", 0, True)])
+@example(history=[("child", 24, True), ("empty", 32, False), ("export", 6, True), ("drop", 24, False)])
+@example(
+    history=[("child", 24, True), ("empty", 32, False), ("export", 6, True), ("drop", 24, False), ("kid", 38, False)]
+)
 @example(history=[("many", 0, True), ("few", 0, True), ("permit", 0, True), ("swap", 2, True)])
 def test_a_recovery_comes_to_the_same(begin: Any, history: History) -> None:
     happening = begin()
