@@ -506,7 +506,8 @@ class Stepper:
     def _write(self, changes: WorkspaceChanges) -> None:
         path, target = changes.path, self._target
         self._ends_kept = self._ends_kept or keptschemas.may_end(changes)
-        if changes.provides and self._way.tells and target.moment.commit == target.served:
+        at_served = target.moment.commit == target.served
+        if changes.provides and self._way.tells and not self._way.fills and at_served:
             changes.also = [*changes.also, untold.said(path)]
             self._untold.add(path)
         self._again(self._writes.add(changes))

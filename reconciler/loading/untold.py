@@ -2,8 +2,8 @@
 
 Called by steps. Of a commit it is known by the workspaces' own commits who is past it (FleetRecord.arriving). Where
 workspaces are judged again at what is served (a source has news, a pin is over, a key came) that tells nothing: so the
-provider's transaction says it, and the step takes it back when all have heard. What a crash leaves is told by the next
-step.
+provider's transaction says it, and the step takes it back when all have heard. What a crash leaves is told by the
+next step. While a store is filled nobody stands who could be behind, and nothing is said.
 """
 
 from __future__ import annotations
