@@ -86,6 +86,14 @@ def was_served(recorded: Recorded | None) -> bool:
     return recorded is not None and recorded.summary.served != NONE
 
 
+def is_lost(record: WorkspaceRecord, recorded: Recorded | None) -> bool:
+    """Whether a workspace had a good commit and is not served, since a recovery could not bring it back. Another one
+    that has its path by now never was served."""
+    return (
+        not record.served and recorded is not None and was_served(recorded) and recorded.summary.origin == record.origin
+    )
+
+
 class Coming(Enum):
     """How a workspace comes to a step; `ways` says which phases it passes then."""
 
@@ -108,7 +116,8 @@ class Case(NamedTuple):
     if it is new. `problems`: what is wrong already (found by layout). `recorded`: of one that is brought back. `asked`:
     what is asked for through the API of its objects. `trespasses`: what was done to it without a right. `vouched`: of
     one that was not served so far, the type that whoever made it was asked about, "" where that does not matter.
-    `stays`: the commit has it no more, and it stays until that is allowed; `apart`: its directory is another's by then.
+    `stays`: the commit has it no more, and it stays until that is allowed; `removed`: what is to be said of that where
+    it does not stand in the way of one that is brought back; `apart`: its directory is another's by then.
     `content`: where its own content is read,
     None where it has no directory; `pinned`, `sourced`: what the pin or the source comes to that its workspace.yaml
     says. `keys`: what opens its encrypted files. `behind`: of one that a recovery could not bring back until now, the
@@ -128,6 +137,7 @@ class Case(NamedTuple):
     trespasses: Trespasses = Trespasses()
     vouched: str = ""
     stays: bool = False
+    removed: LayoutError | None = None
     apart: bool = False
     content: Content | None = None
     pinned: Pinned = UNPINNED

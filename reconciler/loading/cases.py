@@ -15,7 +15,7 @@ from reconciler.layout.grafts import OF, Grafts
 from reconciler.layout.sourceref import SourceRef
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.layout.whereabouts import Whereabouts
-from reconciler.loading.case import Case, Coming, Recorded, was_served
+from reconciler.loading.case import Case, Coming, Recorded, is_lost, was_served
 from reconciler.loading.elsewhere import Elsewhere
 from reconciler.loading.kept import KeptWorkspaces
 from reconciler.loading.servedtrees import ServedTrees
@@ -64,6 +64,13 @@ class Cases:
         found = here or self._target.tree.find(path, known)
         return found if found is None or self._kept.of(path) is not None or self._has_something(found) else None
 
+    def is_there(self, path: str) -> bool:
+        """Whether the commit has a workspace, whatever stays."""
+        record = self._world.record(path)
+        known = record.directory if record is not None else ""
+        found = None if path in self._target.absent else self.places.get(path) or self._target.tree.find(path, known)
+        return found is not None and self._has_something(found)
+
     def _has_something(self, place: WorkspaceDir) -> bool:
         """Whether there is more of a workspace than a directory that is its own while it stays (Whole.claims)."""
         here = self._target.tree
@@ -95,8 +102,9 @@ class Cases:
         if record.errors if record is not None else forced or provided:
             tree.find_twins(path)  # what stands twice is judged so with every look, not only when that comes about
         problems = tuple(tree.problems(directory)) if directory is not None else ()
-        if kept is not None and kept.why is not None:
-            problems = (*problems, kept.why)
+        why = kept.why if kept is not None else None
+        if why is not None and not served:
+            problems = (*problems, why)
         case = Case(
             path=path,
             coming=_coming(record, recorded, _why(directory, forced=forced, provided=provided), again=again),
@@ -112,6 +120,7 @@ class Cases:
             trespasses=self.trespassed(path) if recorded is None else _recorded_of(recorded),
             vouched=self._vouched(path, record) if recorded is None else recorded.summary.vouched,
             stays=kept is not None,
+            removed=why if served else None,
             apart=recorded.apart if recorded is not None else self._kept.is_apart(path, target.tree),
             behind=behind,
         )
@@ -178,7 +187,7 @@ class Cases:
             return recorded, (known.served if known else None) or NONE, known.claims if known else None
         if target.lost is not None and record is not None and not record.served:
             recorded, served, claims = target.lost.served(path, place)
-            if was_served(recorded):
+            if is_lost(record, recorded):
                 return recorded, served, claims
         return None, NONE, None
 

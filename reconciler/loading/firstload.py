@@ -18,9 +18,9 @@ from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Put, Store
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import WorkspaceTree
-from reconciler.loading import behind
+from reconciler.loading import behind, case
 from reconciler.loading.ahead import Ahead
-from reconciler.loading.case import Recorded, was_served
+from reconciler.loading.case import Recorded
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.gate import Gate
 from reconciler.loading.heads import BranchSettings
@@ -140,7 +140,7 @@ def directories_in(recorded: RecordedFleet) -> Callable[[str, str], Iterator[str
 def is_lost(store: Store, recorded: RecordedFleet, trees: Trees) -> bool:
     """Whether there are workspaces that a recovery could not bring back."""
     find = reader(recorded, trees.at(recorded.source), recorded.source)
-    return any(not r.served and was_served(find(r.path, r.directory)) for r in _held(store))
+    return any(case.is_lost(r, find(r.path, r.directory)) for r in _held(store) if not r.served)
 
 
 def reader(recorded: RecordedFleet, here: WorkspaceTree, at: CommitRef = NONE) -> FindRecorded:

@@ -17,8 +17,8 @@ from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.compare import Touched
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
-from reconciler.loading.case import Recorded, was_served
-from reconciler.loading.removals import Removals
+from reconciler.loading.case import Recorded, is_lost, was_served
+from reconciler.loading.removals import REMOVED, Removals
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
 from reconciler.loading.step import StepTarget
@@ -46,6 +46,8 @@ class KeptWorkspaces:
         self.refused: dict[str, RefusedDeletion] = {}
         """Those that this step refused, by their uppermost workspace."""
         self._of: dict[str, Kept] = {}
+        self._awaited: frozenset[str] = frozenset()
+        """The uppermost of those that a recovery could not bring back, when the step began."""
 
     def of(self, path: str) -> Kept | None:
         return self._of.get(path)
@@ -72,6 +74,7 @@ class KeptWorkspaces:
         self.look()
         records = {path: self._world.record(path) for path in self._of}
         self._of = {path: self._of[path] for path, found in records.items() if found is not None and not found.served}
+        self._awaited = frozenset(self._of).intersection(self.tops)
 
     def look(self) -> None:
         """Finds all of them where they are to be brought back: the store may not know them."""
@@ -81,6 +84,18 @@ class KeptWorkspaces:
             for place in here.workspaces(uppermost) if uppermost is not None else ():
                 told = place.path == top or self._was_served(place)
                 self._of[place.path] = Kept(here, None if told else _with_another(place.directory))
+
+    def is_lost(self, path: str) -> bool:
+        """Whether one is not served since a recovery could not bring it back."""
+        record = self._world.record(path)
+        if record is None or record.served or self._lost is None:
+            return False
+        return is_lost(record, self._lost.served(path, record.directory)[0])
+
+    def came_back(self) -> list[str]:
+        """The uppermost of those of which is known by now what would go with them, and was not when the step began."""
+        found = ((top, self._world.record(top)) for top in self._awaited if top in self.tops)
+        return [top for top, it in found if it is not None and it.served and not _say_so(it.errors)]
 
     def _was_served(self, place: WorkspaceDir) -> bool:
         """Whether one that is to be brought back had a good commit: then it is held for its removal as it was."""
@@ -137,6 +152,7 @@ class KeptWorkspaces:
                 or any(paths.is_within(p, top) for p in paths_here)
                 or any(paths.is_within(top, p) for p in removed)
                 or self._has_lost(top, here)
+                or self._is_unjudged(top)
             ):
                 del self.tops[top]
                 gone.update(path for path in (top, *self._declared_below(top)) if not is_there(path))
@@ -157,8 +173,19 @@ class KeptWorkspaces:
             for record in removal.members:
                 of_others = not record.served and record.path != removal.path
                 why = _with_another(self._stood(record)) if of_others else problem
-                self._of[record.path] = Kept(self._served.of(record) or self._trees.at(removals.since), why)
+                found = self._of.get(record.path)  # of one that is not back yet
+                there = self._served.of(record) or (found.tree if found else self._trees.at(removals.since))
+                self._of[record.path] = Kept(there, why)
         return going
+
+    def _is_unjudged(self, top: str) -> bool:
+        """Whether the removal of one could not be judged so far, or still cannot: nobody knows what it has before it is
+        back."""
+        record = self._world.record(top)
+        if record is not None and record.served:
+            return (top in self._awaited or not record.errors) and not _say_so(record.errors)
+        known = self._known(top, record.directory) if record is not None else None
+        return self.is_lost(top) and known is not None and not _say_so(known.summary.errors)
 
     def _stood(self, record: WorkspaceRecord) -> str:
         """The directory in which a workspace was, or is."""
@@ -178,6 +205,11 @@ class KeptWorkspaces:
         """What was made through the API goes with what it stands in, and no commit says so."""
         found = ((path, tree.workspace_at(self._store, path)) for path in tree.below(self._store, top))
         return (path for path, record in found if record is not None and not record.stored)
+
+
+def _say_so(errors: Iterable[str]) -> bool:
+    """Whether some errors tell of a workspace's removal (Removal.problem)."""
+    return any(f": {REMOVED}" in each for each in errors)
 
 
 def _with_another(directory: str) -> LayoutError:

@@ -256,7 +256,8 @@ class Loader:
         step = self._judge_again(RECHECK, paths, asked)
         for each in self._in_sources(self._grafting.follow):
             step = step.then(each)
-        self._whole.note(replace(tree.fleet(self._store), url=self._branch.url, branch=self._branch.name))
+        fleet = tree.fleet(self._store)
+        self._whole.note(replace(fleet, url=self._branch.url, branch=self._branch.name, kept=step.kept))
         return step
 
     def look_again(self, paths: Collection[str]) -> None:

@@ -22,6 +22,10 @@ from reconciler.plan.deletions import Line, Loss, RefusedDeletion, digest_of
 from reconciler.plan.trespasses import Trespasses
 
 
+REMOVED = "was removed: "
+"""How what is wrong with one begins that stays."""
+
+
 class Removal(NamedTuple):
     """Of the workspace at `path` and of `members`, itself among them. `refused`: why they stay, None if they go.
     `trespass`: the same, where whoever removed something of it may not."""
@@ -39,14 +43,15 @@ class Removal(NamedTuple):
         """`directory`: where the uppermost of them that is there stood."""
         if self.trespass is not None:
             return self.trespass
-        return LayoutError(directory or self.path, 0, 0, f"was removed: {self.refused}")
+        return LayoutError(directory or self.path, 0, 0, f"{REMOVED}{self.refused}")
 
 
 class Removals:
     """`record` finds a workspace's record; `most`: how many may go at once, None for any number; `moves`: why one stays
     since it may be what a commit was to move, "" if it does not; `trespassed`: what was touched of one without a right,
     which nobody allows; `allows`: whether the commit allows any of that; `theirs`: what commits of a tenant's
-    repository allow of a workspace that stands there, None where none came."""
+    repository allow of a workspace that stands there, None where none came; `is_lost`: whether one is not served since
+    a recovery could not bring it back, so that nobody knows what would go with it."""
 
     def __init__(
         self,
@@ -58,9 +63,11 @@ class Removals:
         *,
         allows: bool = False,
         theirs: Callable[[str], Collection[str] | None] = lambda _: None,
+        is_lost: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._guard, self._record, self._most, self._moves = guard, record, most, moves
         self._trespassed, self._allows, self._theirs = trespassed, allows, theirs
+        self._is_lost = is_lost
 
     @property
     def since(self) -> CommitRef:
@@ -123,7 +130,7 @@ class Removals:
         """A workspace's own line, and those of its objects."""
         record = self._record(path)
         if record is None or not record.served:
-            yield Loss(_line(path))
+            yield Loss(_line(path), "it was served, and cannot be brought back yet" if self._is_lost(path) else "")
             return
         losses = self._each(record, self._guard.manifests(record), free=free)
         first = next(losses, None)

@@ -333,12 +333,13 @@ class Stepper:
             cases.barred,
             allows=allows,
             theirs=cases.allowed_there,
+            is_lost=self._kept.is_lost,
         )
         # What leaves is allowed to: that a commit brought its directory back for a while changes nothing.
         leaving = self._leavers.paths
 
         def is_there(path: str) -> bool:
-            return path in leaving or cases.find(path) is not None
+            return path in leaving or cases.is_there(path)
 
         return [*self._kept.judge(removed - leaving, here, is_there, removals), *(removed & leaving)]
 
@@ -576,10 +577,25 @@ class Stepper:
                 if record is not None and record.errors:
                     self._look_again(path)
             self._settle_all()
+        self._judge_removals_again()
         untold.told(self._site.store, self._untold)
         self.done.kept = self._kept.tops
         self.done.refused |= self._kept.refused
         return self.done
+
+    def _judge_removals_again(self) -> None:
+        """Of those that are back, and whose directories went before they were."""
+        came_back = self._kept.came_back()
+        if not came_back or self._guard is None or self._writes.keeps_back:
+            return
+        going = self._removals(set(), Touched())
+        for path in self._kept.paths():
+            if any(paths.is_within(path, top) for top in came_back):
+                self._look_again(path)
+        self._settle_all()
+        if going:
+            self._take_away(going)
+            self._settle_all()
 
     def _settle_all(self) -> None:
         """Until nobody waits to be judged."""

@@ -111,7 +111,8 @@ def hold_away(at: Judgement) -> Go | None:
     if not was_served(at.case.recorded) or not at.content.problems:
         return hold(at)
     changes = WorkspaceChanges(at.case.path, why=_problems(at))
-    at.verdict = Verdict(replace(away(at.record, changes), follows=dict(at.case.sourced.follows)), changes)
+    record = away(at.record, changes, at.case.removed)
+    at.verdict = Verdict(replace(record, follows=dict(at.case.sourced.follows)), changes)
     if at.case.behind and at.known.served is None:
         # Who recovers from what is recorded next finds it where it was, and not where the fleet is by then.
         at.known.served, at.known.held = at.case.moment.commit, at.case.behind
@@ -154,11 +155,12 @@ def _standing(at: Judgement, record: WorkspaceRecord) -> tuple[WorkspaceRecord, 
     return replace(record, head=served), claims
 
 
-def away(record: WorkspaceRecord, changes: WorkspaceChanges) -> WorkspaceRecord:
-    """The record of one that cannot be brought back."""
+def away(record: WorkspaceRecord, changes: WorkspaceChanges, removed: LayoutError | None = None) -> WorkspaceRecord:
+    """The record of one that cannot be brought back. `removed`: see Case."""
     text = "was served, and cannot be brought back"
     changes.became = ChangeKind.HELD
     changes.why = [LayoutError(p.path, p.line, p.column, f"{text}: {p.message}", p.hint) for p in changes.why]
+    changes.why += [removed] if removed is not None else []
     return replace(record, served=False, errors=[str(p) for p in changes.why], due=0, source={})
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from apiserver.model import clock
 from apiserver.model.origins import BOOTSTRAP, TYPED
-from apiserver.model.storagenames import EXPORTS
+from apiserver.model.storagenames import BINDINGS, EXPORTS
 from apiserver.registry.builtins.catalogue import kinds_having
 from apiserver.registry.kinds import KUBERNETES, KindTable, builtins_of
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.registry.workspacetypes import ResolvedType
+from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
+from reconciler.loading.case import Recorded
+from reconciler.loading.consumers import named
 from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.defaultclaims import accept_claims
 from reconciler.loading.identities import Keyring, former, own
@@ -23,6 +26,7 @@ from reconciler.loading.resolving import Resolving
 from reconciler.loading.sources import generated
 from reconciler.plan import bootstrap, computed
 from reconciler.plan.apis import ServedSoFar
+from reconciler.plan.bindings import BindingInShort
 
 _KINDS_FIRST = kinds_having(lambda kind: kind.defines_kinds)
 
@@ -40,6 +44,24 @@ def bring_kinds_back(at: Judgement) -> None:
     assert recorded is not None
     at.gathered.accepted = accepted_once(recorded)
     _find(at, lambda resolving: resolving.remembered(recorded))
+    if at.content.apis is not None:
+        at.content.problems.extend(_unbound(at, recorded))
+
+
+def _unbound(at: Judgement, recorded: Recorded) -> Iterator[LayoutError]:
+    """Bindings whose providers are not back, of which it is recorded what they were bound to: that would be lost. Where
+    nothing is said of one it is bound to what is offered once that is there."""
+    apis, world = at.content.apis, at.grounds.world
+    said = {name: BindingInShort.from_json(found).bound for name, found in recorded.summary.bindings.items()}
+    for key, declared in at.content.declared.items():
+        if key.resource != BINDINGS or said.get(key.name) is None or apis is None:
+            continue
+        path, name = named(declared.obj, at.case.path)
+        provider = world.record(path)
+        if apis.bindings[key.name]["phase"] != "Bound" and provider is not None and not provider.served:
+            text = f"it was bound to APIExport {path}:{name}, and workspace {path} is not served"
+            manifest = declared.manifest
+            yield LayoutError(manifest.path, manifest.line, 0, text, f"it comes back once workspace {path} does")
 
 
 def _find(at: Judgement, past_of: Callable[[Resolving], ServedSoFar]) -> None:
