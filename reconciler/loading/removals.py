@@ -21,7 +21,6 @@ from reconciler.loading.render import key_of
 from reconciler.plan.deletions import Line, Loss, RefusedDeletion, digest_of
 from reconciler.plan.trespasses import Trespasses
 
-
 REMOVED = "was removed: "
 """How what is wrong with one begins that stays."""
 

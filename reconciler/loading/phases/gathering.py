@@ -43,8 +43,9 @@ def _shown(at: Judgement) -> Manifest | None:
     if record is None or record.served or not record.judged:
         return None
     for there in _judged_in(at, record):
-        place = there.find(record.path, record.directory)
-        found = site.sources.workspace(there, place) if place is not None else None
+        place = there.at(record.directory)
+        is_it = place is not None and place.path == record.path
+        found = site.sources.workspace(there, place) if place is not None and is_it else None
         if found is not None:
             return next(iter(found.manifests), None)
     return None
@@ -52,16 +53,17 @@ def _shown(at: Judgement) -> Manifest | None:
 
 def _judged_in(at: Judgement, record: WorkspaceRecord) -> Iterator[WorkspaceTree]:
     """The trees that may have it as it was judged last. Of one in a tenant's repository that is what stands of that,
-    or, where a load was cut off before it did, what it appeared with."""
+    or, where a load was cut off before it did, what it appeared with. The fleet's own may have another one at its path
+    by now, which it would give way to."""
     case, trees = at.case, at.grounds.site.trees
+    then = trees.at(record.judged) if trees.repositories.own.has(record.judged.id) else None
+    if then is not None:
+        yield then
     if record.origin.repository:
-        yield trees.at(case.moment.commit)
         grafts, graft = case.tree.grafts, case.tree.graft_of(record.directory)
         if grafts is not None and graft is not None:
             first = trees.graft({**graft.said, "commit": str(record.origin)})
-            yield case.tree.regrafted(grafts.with_(first))
-    elif trees.repositories.own.has(record.judged.id):
-        yield trees.at(record.judged)
+            yield (then or case.tree).regrafted(grafts.with_(first))
 
 
 def _is_exceptional(at: Judgement) -> bool:
