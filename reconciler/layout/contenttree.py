@@ -20,12 +20,20 @@ MOST_WORKSPACES = 1000
 
 
 class ContentTree(WorkspaceTree):
-    """Made of a commit's whole tree, so that paths are those of the repository."""
+    """Made of a commit's whole tree, so that paths are those of the repository. `path`: the directory that the source
+    names, of which others stand below; None: that of whichever workspace is looked at."""
 
     is_fleets = False
 
-    def __init__(self, repo: Repository, tree_id: str, grouping: Grouping | None = None) -> None:
+    def __init__(
+        self, repo: Repository, tree_id: str, grouping: Grouping | None = None, path: str | None = None
+    ) -> None:
         super().__init__(repo, tree_id, grouping=grouping)
+        self._path = path
+
+    def border(self, workspace: WorkspaceDir) -> str:
+        """What a source holds may be made of all that its path does."""
+        return workspace.directory if self._path is None else self._path
 
     def boundary(self, level: Level, directory: str, owner: str) -> str | None:
         """What has a workspace.yaml is left out, and what is another workspace's still since it had one (`claims`)."""
@@ -60,10 +68,6 @@ class ContentTree(WorkspaceTree):
     def markers(self, place: WorkspaceDir) -> list[TreeEntry]:
         """The workspace.yamls that a directory has."""
         return self.look(place.tree, place.directory, self.above(place.directory)).markers
-
-    def program(self, place: WorkspaceDir) -> str:
-        """What has a program make manifests of a directory of its own, "" if nothing does."""
-        return next((path for path, entry in self.files(place) if entry.kind == "rendered"), "")
 
     def _levels(self, place: WorkspaceDir) -> Iterator[tuple[str, Level]]:
         pending = [(place.tree, place.directory, self.above(place.directory))]

@@ -71,7 +71,7 @@ class Renderings:
         if not paths:
             return ()
         # It is asked for some times while a workspace is judged.
-        key = tree.tree_id, frozenset(tree.claims.items()), workspace.directory
+        key = tree.tree_id, frozenset(tree.claims.items()), workspace.directory, tree.border(workspace)
         known = self._found.get(key)
         if known is None:
             known = tuple(self._one(tree, workspace, path, number) for number, path in enumerate(paths))
@@ -141,7 +141,7 @@ def _refused(tree: WorkspaceTree, path: str, inputs: Inputs, number: int) -> Lay
     below = next((each for each, entry in tree.all_below(directory) if entry.kind == "tree"), None)
     if below is not None:
         inside = tree.at(below)
-        named = f"the workspace {inside.path}" if inside is not None else "a workspace"
+        named = f"the workspace {inside.path}" if inside is not None and tree.is_fleets else "a workspace"
         text = f"renders {directory}, and {named} stands in {below}, which is below that"
         return LayoutError(path, 0, 0, text, "move one of the two directories out of the other")
     if inputs.fault:

@@ -335,9 +335,9 @@ def test_nobody_else_is_looked_at(fleet: SourcedFleet) -> None:
     judged: list[str] = []
     make = fleet.loader.sources.sourced
 
-    def noting(path: str, commit: CommitRef, directory: str) -> Any:
+    def noting(path: str, commit: CommitRef, directory: str, border: str | None = None) -> Any:
         judged.append(path)
-        return make(path, commit, directory)
+        return make(path, commit, directory, border)
 
     fleet.loader.sources.sourced = noting  # type: ignore[method-assign]
     fleet.commit({f"{B}/app.yaml": configmap(a="new")})

@@ -74,18 +74,18 @@ def ahead(renders: TimedRenders) -> PreparedRenderings:
 def test_it_is_rendered_before_it_counts(ahead: PreparedRenderings, directory: Directory) -> None:
     a = directory("a")
     assert ahead.rendered(a.request).fault == "it is being rendered"
-    assert not ahead.is_ready("root:a", [a])
+    assert not ahead.is_ready("root:a", "root:a", [a])
     assert ahead.came() == set()
     assert ahead.work()
     assert (ahead.came(), ahead.came()) == ({"root:a"}, set())
-    assert ahead.is_ready("root:a", [a])
+    assert ahead.is_ready("root:a", "root:a", [a])
     assert ahead.rendered(a.request).output == b"a"
     assert not ahead.work()
 
 
 def test_each_workspace_has_its_turn(ahead: PreparedRenderings, renders: TimedRenders, directory: Directory) -> None:
-    assert not ahead.is_ready("root:a", [directory(f"a{number}") for number in range(3)])
-    assert not ahead.is_ready("root:b", [directory("b0")])
+    assert not ahead.is_ready("root:a", "root:a", [directory(f"a{number}") for number in range(3)])
+    assert not ahead.is_ready("root:b", "root:b", [directory("b0")])
     while ahead.work():
         pass
     assert renders.asked == ["a0", "b0", "a1", "a2"]
@@ -96,18 +96,18 @@ def test_what_fails_for_now_is_told_until_it_is_tried_again(
 ) -> None:
     a = directory("a")
     renders.fails = {"a"}
-    assert not ahead.is_ready("root:a", [a])
+    assert not ahead.is_ready("root:a", "root:a", [a])
     assert ahead.work()
-    assert ahead.is_ready("root:a", [a])
+    assert ahead.is_ready("root:a", "root:a", [a])
     assert ahead.rendered(a.request).fault == "it takes more than 30 s"
     assert ahead.came() == {"root:a"}
     renders.fails.clear()
     assert renders.asked == ["a"]
-    ahead.again("root:a", [a])
+    ahead.again("root:a", "root:a", [a])
     assert ahead.came() == set()
     assert ahead.work()
     assert (ahead.came(), ahead.rendered(a.request).output) == ({"root:a"}, b"a")
-    ahead.again("root:a", [a])
+    ahead.again("root:a", "root:a", [a])
     assert ahead.came() == {"root:a"}
 
 
@@ -115,35 +115,35 @@ def test_what_is_late_of_one_tenant_is_not_of_another(
     ahead: PreparedRenderings, renders: TimedRenders, directory: Directory
 ) -> None:
     renders.fails = {"a"}
-    assert not ahead.is_ready("root:a", [directory("a")])
+    assert not ahead.is_ready("root:a", "root:a", [directory("a")])
     assert ahead.work()
-    assert ahead.is_ready("root:a", [directory("a")])
-    assert not ahead.is_ready("root:b", [directory("a", "two")])
+    assert ahead.is_ready("root:a", "root:a", [directory("a")])
+    assert not ahead.is_ready("root:b", "root:b", [directory("a", "two")])
 
 
 def test_a_workspace_has_a_minute(ahead: PreparedRenderings, renders: TimedRenders, directory: Directory) -> None:
     some = [directory(f"a{number}") for number in range(32)]
     renders.takes = dict.fromkeys((f"a{number}" for number in range(32)), TOGETHER / 2)
-    assert not ahead.is_ready("root:a", some)
+    assert not ahead.is_ready("root:a", "root:a", some)
     while ahead.work():
         pass
     assert renders.asked == ["a0", "a1"]
     assert ahead.came() == {"root:a"}
-    assert ahead.is_ready("root:a", some)
+    assert ahead.is_ready("root:a", "root:a", some)
     assert "takes too long together" in ahead.rendered(some[2].request).fault
 
 
 def test_another_head_takes_the_place_of_what_was_wanted(
     ahead: PreparedRenderings, renders: TimedRenders, directory: Directory
 ) -> None:
-    assert not ahead.is_ready("root:a", [directory("a"), directory("b")])
+    assert not ahead.is_ready("root:a", "root:a", [directory("a"), directory("b")])
     assert ahead.work()
-    assert not ahead.is_ready("root:a", [directory("b", version="2")])
+    assert not ahead.is_ready("root:a", "root:a", [directory("b", version="2")])
     while ahead.work():
         pass
     assert renders.asked == ["a", "b"]
-    assert ahead.is_ready("root:a", [directory("b", version="2")])
-    assert not ahead.is_ready("root:a", [directory("b")])
+    assert ahead.is_ready("root:a", "root:a", [directory("b", version="2")])
+    assert not ahead.is_ready("root:a", "root:a", [directory("b")])
 
 
 def test_those_that_took_long_have_half_of_the_places(renders: TimedRenders, directory: Directory) -> None:
@@ -152,7 +152,7 @@ def test_those_that_took_long_have_half_of_the_places(renders: TimedRenders, dir
     tenants = [f"slow{number}" for number in range(3)]
     renders.takes = dict.fromkeys(tenants, 10.0)
     for name in tenants:  # so it is known of them
-        assert not ahead.is_ready(name, [directory(name, version="0")])
+        assert not ahead.is_ready(name, name, [directory(name, version="0")])
         assert came.wait(_LONG)
         came.clear()
     renders.takes.clear()
@@ -161,9 +161,9 @@ def test_those_that_took_long_have_half_of_the_places(renders: TimedRenders, dir
         pass
     ahead.came()
     for name in tenants:
-        assert not ahead.is_ready(name, [directory(name)])
+        assert not ahead.is_ready(name, name, [directory(name)])
     assert renders.begun.acquire(timeout=_LONG)
-    assert not ahead.is_ready("root:good", [directory("good")])
+    assert not ahead.is_ready("root:good", "root:good", [directory("good")])
     assert came.wait(_LONG)
     assert ahead.came() == {"root:good"}
     assert renders.asked[3:] == ["slow0", "good"]
@@ -181,16 +181,16 @@ def test_who_fails_otherwise_is_late(
 
     monkeypatch.setattr(renders, "rendered", fails)
     ahead = PreparedRenderings(renders, at_once=0)
-    assert not ahead.is_ready("root:a", [directory("a")])
+    assert not ahead.is_ready("root:a", "root:a", [directory("a")])
     assert ahead.work()
-    assert ahead.is_ready("root:a", [directory("a")])
+    assert ahead.is_ready("root:a", "root:a", [directory("a")])
     assert "cannot be read" in ahead.rendered(directory("a").request).fault
 
 
 def test_what_is_dropped_is_not_begun(ahead: PreparedRenderings, directory: Directory) -> None:
-    assert not ahead.is_ready("root:a", [directory("a")])
+    assert not ahead.is_ready("root:a", "root:a", [directory("a")])
     ahead.drop()
     assert not ahead.work()
-    assert not ahead.is_ready("root:a", [directory("a")])
+    assert not ahead.is_ready("root:a", "root:a", [directory("a")])
     assert ahead.work()
     assert ahead.came() == {"root:a"}
