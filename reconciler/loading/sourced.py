@@ -260,8 +260,9 @@ class SourcedContent:
 
 
 def _follows(case: Case, ref: SourceRef, pinned: str) -> dict[str, str]:
-    """With what it is pinned to, and how far those are that are below it there."""
-    known = case.record.follows.get(GRAFTED) if case.record is not None else None
+    """With what it is pinned to, and how far those are that are below it there, in the directory that is named."""
+    follows = case.record.follows if case.record is not None else {}
+    known = follows.get(GRAFTED) if follows.get("path", "") == ref.path else None
     return {**ref.as_kept(), **({PINNED: pinned} if pinned else {}), **({GRAFTED: known} if known else {})}
 
 

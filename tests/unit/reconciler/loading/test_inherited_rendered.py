@@ -231,6 +231,15 @@ def test_without_a_program_nothing_goes(fleet: SourcedFleet, renders: FakeRender
     recovers(fleet, another)
 
 
+def test_another_path_of_the_same_has_it_seen_or_not(fleet: SourcedFleet, another: Another) -> None:
+    push(fleet, BASE)
+    fleet.commit({f"{A}/workspace.yaml": sourcing(path="")})
+    settle(fleet)
+    assert fleet.data("root:a:kid", "y") == {"v": "1"}
+    assert (fleet.held(), fleet.record("root:a:kid").source["border"]) == ({}, "")
+    recovers(fleet, another)
+
+
 def test_another_repository_has_others(fleet: SourcedFleet, another: Another) -> None:
     fleet.tenants.push({**FILES, f"{K}/x.yaml": configmap("x", v="other")}, OTHER)
     fleet.commit({f"{A}/workspace.yaml": sourcing(OTHER)})
