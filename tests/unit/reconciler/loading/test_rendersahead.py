@@ -173,6 +173,48 @@ def test_those_that_took_long_have_half_of_the_places(renders: TimedRenders, dir
     ahead.drop()
 
 
+def test_many_slow_workspaces_of_one_source_leave_the_places_of_others(
+    renders: TimedRenders, directory: Directory
+) -> None:
+    """Of a tenant of whom nobody knows yet that his take long, with as many as there may be."""
+    came, kids = threading.Event(), [f"root:slow:{number}" for number in range(100)]
+    ahead = PreparedRenderings(renders, came.set, at_once=2, now=lambda: renders.now)
+    renders.stuck = {*kids, "head"}
+    assert not ahead.has("root:slow", {"": [directory("head")], **{kid: [directory(kid)] for kid in kids[:50]}})
+    for kid in kids:
+        assert not ahead.is_ready("root:slow", kid, [directory(kid)])
+    assert renders.begun.acquire(timeout=_LONG)
+    assert not ahead.is_ready("root:good", "root:good", [directory("good")])
+    assert came.wait(_LONG)
+    assert (ahead.came(), renders.asked) == ({"root:good"}, ["head", "good"])
+    assert (ahead.is_busy("root:slow"), ahead.is_busy("root:good")) == (True, False)
+    ahead.drop()
+    renders.go_on.set()
+
+
+def test_a_head_is_known_once_all_of_it_is(ahead: PreparedRenderings, directory: Directory) -> None:
+    head = {"": [directory("a")], "kid": [directory("k1"), directory("k2")], "plain": []}
+    assert not ahead.has("root:a", head)
+    while ahead.is_busy("root:a"):
+        assert not ahead.has("root:a", head)
+        assert ahead.work()
+    assert ahead.has("root:a", head)
+    assert ahead.came() == set()
+
+
+def test_what_takes_too_long_of_one_workspace_is_not_late_of_another(
+    ahead: PreparedRenderings, renders: TimedRenders, directory: Directory
+) -> None:
+    renders.takes = {"k1": TOGETHER}
+    head = {"kid": [directory("k1"), directory("k2")], "two": [directory("t1"), directory("t2")]}
+    assert not ahead.has("root:a", head)
+    while ahead.work():
+        pass
+    assert ahead.has("root:a", head)
+    assert "takes too long together" in ahead.rendered(directory("k2").request).fault
+    assert [ahead.rendered(directory(name).request).output for name in ("k1", "t1", "t2")] == [b"k1", b"t1", b"t2"]
+
+
 def test_who_fails_otherwise_is_late(
     renders: TimedRenders, directory: Directory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
