@@ -206,6 +206,7 @@ class Sourcing:
                 counts[key] = self._counts[key]
             heads[name] = counts.get(key, "")
         self._counts = counts
+        self._rendering = {name: at for name, at in self._rendering.items() if name in known.sources}
         return heads
 
     def _is_rendered(self, source: ListedSource, head: str) -> bool:

@@ -28,18 +28,19 @@ _LONGEST = 1024
 """Characters of a path that a kustomization names."""
 _LARGEST = 1024 * 1024
 """Bytes of a kustomization that is looked through."""
-_MOST = 20_000
-"""Files below which kustomizations are looked for."""
+_MOST, _MOST_BYTES = 20_000, 4 * 1024 * 1024
+"""Files below which kustomizations are looked for, and bytes of those that are looked through."""
 _REMEMBERED, _EACH = 2 * 1024 * 1024, 256
 
 
 class NamedPaths(NamedTuple):
     """What the kustomizations in a directory name that is above them: `paths` has the directory of one, relative, and a
-    path. `files`: how many were looked at for that; beyond `_MOST` it is not looked on. `foreign`: the directories of
-    other workspaces in it."""
+    path. `files`: how many were looked at for that, and `read` bytes of; where that is too much it is not looked on.
+    `foreign`: the directories of other workspaces in it."""
 
     paths: tuple[tuple[str, str], ...]
     files: int
+    read: int
     foreign: tuple[str, ...]
 
 
@@ -136,7 +137,7 @@ class _Finding:
         self._elsewhere: set[str] = set()
         self._outside: set[str] = set()
         self._foreign: set[str] = set()
-        self._left = _MOST
+        self._left, self._unread = _MOST, _MOST_BYTES
 
     def run(self, *, follows: bool) -> Inputs:
         tree, pending, fault = self._tree, [self._directory], ""
@@ -149,12 +150,14 @@ class _Finding:
             self._seen[path] = entry
             if entry.kind == "tree" and follows:
                 named = self._named(path, entry.id)
-                self._left -= named.files
+                self._left, self._unread = self._left - named.files, self._unread - named.read
                 self._foreign.update(named.foreign)
                 for base, text in named.paths:
                     pending += self._target(posixpath.join(path, base), text)
             if self._left < 0:
                 fault = f"what it names has more than {_MOST:,} files"
+            elif self._unread < 0:
+                fault = f"what it names has kustomizations of more than {_MOST_BYTES // 2**20} MiB"
         seen = tuple(sorted(self._seen.items()))
         digest = hashlib.sha256(repr((self._directory, follows, seen, sorted(self._foreign))).encode()).hexdigest()
         return Inputs(seen, tuple(sorted(self._elsewhere)), tuple(sorted(self._outside)), fault, digest)
@@ -192,20 +195,21 @@ class _Finding:
         return found
 
     def _look(self, directory: str) -> NamedPaths:
-        repo, paths, foreign, files = self._tree.repo, list[tuple[str, str]](), list[str](), 0
+        repo, paths, foreign, files, read = self._tree.repo, list[tuple[str, str]](), list[str](), 0, 0
         for path, entry in self._tree.all_below(directory):
             files += 1
-            if files > _MOST:
+            if files > _MOST or read > _MOST_BYTES:
                 break
             if entry.kind == "tree":
                 foreign.append(path)
             above, _, name = path.rpartition("/")
             if name in _KUSTOMIZATIONS and entry.kind == "blob" and repo.blob_size(entry.id) <= _LARGEST:
                 data = repo.blob(entry.id)
-                if b".." in data:
+                read += len(data)
+                if b".." in data and read <= _MOST_BYTES:
                     base = above[len(directory) + 1 :] if directory else above
                     paths += ((base, text) for text in _paths_in(data, path))
-        return NamedPaths(tuple(paths), files, tuple(foreign))
+        return NamedPaths(tuple(paths), files, read, tuple(foreign))
 
 
 def _paths_in(data: bytes, path: str) -> Iterator[str]:

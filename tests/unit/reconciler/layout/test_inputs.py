@@ -137,6 +137,15 @@ def test_what_many_name_is_looked_through_once_and_not_to_its_end(
     assert len([path for path in looked if "/big/" in path]) == 21
 
 
+def test_kustomizations_are_looked_through_up_to_a_size(planted: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "_MOST_BYTES", 2 * 1024 * 1024)
+    large = naming("../base") + b"#" * 1024 * 1000
+    tree = planted({**BEGIN, MARKER: b"", **{f"{K}/{n}/kustomization.yaml": large for n in range(2)}})
+    assert found(tree).fault == ""
+    more = planted({f"{K}/{n}/kustomization.yaml": large for n in range(2, 9)}, tree)
+    assert found(more).fault == "what it names has kustomizations of more than 2 MiB"
+
+
 # --- in a tenant's repository
 
 KID = "deploy/in/kid"

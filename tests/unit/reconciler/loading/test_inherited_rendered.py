@@ -13,6 +13,7 @@ from support.loadedfleet import A, LoadedFleet, configmap
 from support.recoveries import assert_same, recover
 from support.sourcedfleet import OTHER, SHOP, SourcedFleet, TenantRepos, sourcing
 
+from reconciler.layout import contenttree
 from reconciler.loading import feeds, sourcelist
 from reconciler.loading.remotes import UNKNOWN
 
@@ -229,6 +230,20 @@ def test_without_a_program_nothing_goes(fleet: SourcedFleet, renders: FakeRender
     settle(fleet)
     assert (fleet.held(), fleet.data("root:a:kid", "k-x")) == ({}, {"v": "2"})
     recovers(fleet, another)
+
+
+def test_a_source_has_so_many_directories_that_are_rendered(
+    fleet: SourcedFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of those in one another the outermost of each workspace."""
+    monkeypatch.setattr(contenttree, "MOST_RENDERED", 3)
+    entry = {"kustomization.yaml": "resources: [x.yaml]\n", "x.yaml": configmap("x")}
+    some = {f"deploy/{at}/{file}": text for at in ("r", "r/base", "two") for file, text in entry.items()}
+    push(fleet, {**some, "deploy/two/workspace.yaml": ""})
+    assert fleet.held() == {}
+    push(fleet, {f"deploy/two/{at}": text for at, text in entry.items()} | {"deploy/s/Chart.yaml": "name: s\n"})
+    assert "deploy/ holds more than 3 directories that are rendered" in error(fleet, "root:a")
+    assert [*fleet.held()] == ["root:a"]
 
 
 def test_another_path_of_the_same_has_it_seen_or_not(fleet: SourcedFleet, another: Another) -> None:
