@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from apiserver.model import commits
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.conditions import Condition
 from apiserver.model.keys import Key
@@ -25,12 +24,11 @@ from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.sourcesettings import follow_settings, trust
 from reconciler.controllers import sourcecondition
 from reconciler.controllers.sourcecondition import told
-from reconciler.layout.sourceref import SourceRef
 from reconciler.loading import sourcelist
 from reconciler.loading.loader import Loader
 from reconciler.loading.remotes import Remotes
-from reconciler.loading.renderings import RenderedDirectory
 from reconciler.loading.rendersahead import PreparedRenderings
+from reconciler.loading.sourcedrenderings import SourcedRenderings
 from reconciler.loading.sourcelist import Judged, ListedSource
 from reconciler.loading.sources import Sources
 from reconciler.rendering.rendering import NOWHERE, Renders
@@ -77,10 +75,12 @@ class Sourcing:
         self._settings, self._store, self._ring, self._shows = settings, store, ring, shows
         self._repositories = mirror.repositories
         self._renderings = PreparedRenderings(renders, self._rang)
-        self._sources = Sources(renders, mirror.repositories)
+        self._ahead = SourcedRenderings(store, Sources(renders, mirror.repositories))
         self.remotes = Remotes(self._head, tuple(_places(settings, mirror)), is_rendered=self._renderings.is_ready)
         self._counts: Mapping[tuple[str, str], str] = {}
         """By name and branch the head that counts: one of which it is known what programs make of it."""
+        self._rendering: dict[str, CommitRef] = {}
+        """By name the head that is to count, which is rendered, or was."""
         self._known, self._judged = _Known(), Judged()
         self._told: dict[str, Condition] = {}
         self._commit = NONE
@@ -206,35 +206,30 @@ class Sourcing:
                 counts[key] = self._counts[key]
             heads[name] = counts.get(key, "")
         self._counts = counts
+        self._rendering = {name: at for name, at in self._rendering.items() if name in known.sources}
         return heads
 
     def _is_rendered(self, source: ListedSource, head: str) -> bool:
-        """Of what is served already nothing is looked at: after a start that is so of most."""
+        """Of what is served already nothing is looked at: after a start that is so of most. What was rendered counts,
+        though not all of it be kept: who misses something waits for that by himself."""
         at, record = CommitRef(source.name, head), tree.workspace_at(self._store, source.path)
         if record is not None and record.source == {**source.ref.as_kept(), "commit": str(at)}:
             return True
-        return self._renderings.is_ready(source.path, self._rendered(source.path, source.ref, at))
+        if self._rendering.get(source.name) == at:
+            return not self._renderings.is_busy(source.path)
+        self._rendering[source.name] = at
+        return self._renderings.has(source.path, self._ahead.of(source, at))
 
     def render_again(self, paths: Collection[str]) -> None:
         """What workspaces have there, at what counts and at what is served of it."""
         for source in self._known.sources.values():
             if source.path in paths and source.is_wanted:
                 head = CommitRef(source.name, self._counts.get((source.name, source.ref.branch), ""))
-                self._renderings.again(source.path, self._rendered(source.path, source.ref, head))
+                self._renderings.again(source.path, source.path, self._ahead.of_source(source, head))
+        for path in paths:
+            for above, some in self._ahead.of_inherited(path):
+                self._renderings.again(above, path, some)
         self._rang()
-
-    def _rendered(self, path: str, ref: SourceRef, head: CommitRef) -> list[RenderedDirectory]:
-        """What is rendered of a workspace, at a head and as it is served. Of what cannot be its content nothing."""
-        record, out = tree.workspace_at(self._store, path), list[RenderedDirectory]()
-        said = record.source if record is not None else {}
-        for commit, place in ((head, ref.path), (commits.parse(said.get("commit", "")), said.get("path", ""))):
-            try:
-                content = self._sources.sourced(path, commit, place) if commit.id else None
-                if content is not None and not self._sources.fault_of(content):
-                    out += self._sources.theirs_rendered(content)
-            except RepositoryError:
-                continue  # which is said where it is judged
-        return out
 
     def _heard(self, _names: set[str]) -> None:
         """Called by a thread of the follower's."""

@@ -17,15 +17,25 @@ MOST = 200_000
 """Files and directories that the content of one workspace has at most."""
 MOST_WORKSPACES = 1000
 """Workspaces that one source has below its path at most."""
+MOST_RENDERED = 1000
+"""Directories that are rendered, of all workspaces of one source."""
 
 
 class ContentTree(WorkspaceTree):
-    """Made of a commit's whole tree, so that paths are those of the repository."""
+    """Made of a commit's whole tree, so that paths are those of the repository. `path`: the directory that the source
+    names, of which others stand below; None: that of whichever workspace is looked at."""
 
     is_fleets = False
 
-    def __init__(self, repo: Repository, tree_id: str, grouping: Grouping | None = None) -> None:
+    def __init__(
+        self, repo: Repository, tree_id: str, grouping: Grouping | None = None, path: str | None = None
+    ) -> None:
         super().__init__(repo, tree_id, grouping=grouping)
+        self._path = path
+
+    def border(self, workspace: WorkspaceDir) -> str:
+        """What a source holds may be made of all that its path does."""
+        return workspace.directory if self._path is None else self._path
 
     def boundary(self, level: Level, directory: str, owner: str) -> str | None:
         """What has a workspace.yaml is left out, and what is another workspace's still since it had one (`claims`)."""
@@ -42,9 +52,14 @@ class ContentTree(WorkspaceTree):
         if weigh(self.repo, [place.tree], MOST) > MOST:
             return f"{where} holds more than {MOST:,} files and directories"
         try:
-            nested = list(self.nested(place))
-            if len(nested) > MOST_WORKSPACES:
+            nested, rendered = 0, 0
+            for directory, level, is_rendered in self._below_too(place):
+                nested += bool(level.markers) and directory != place.directory
+                rendered += is_rendered
+            if nested > MOST_WORKSPACES:
                 return f"{where} holds more than {MOST_WORKSPACES:,} workspaces"
+            if rendered > MOST_RENDERED:
+                return f"{where} holds more than {MOST_RENDERED:,} directories that are rendered"
             if not nested and next(self.files(place), None) is None:
                 return f"{where} holds no manifest, and nothing is deleted for that"
         except ValueError as error:  # rules of what is ignored that nobody can read
@@ -53,7 +68,7 @@ class ContentTree(WorkspaceTree):
 
     def nested(self, place: WorkspaceDir) -> Iterator[str]:
         """The directories of workspaces below a directory."""
-        for directory, level in self._levels(place):
+        for directory, level, _ in self._below_too(place):
             if level.markers and directory != place.directory:
                 yield directory
 
@@ -61,17 +76,16 @@ class ContentTree(WorkspaceTree):
         """The workspace.yamls that a directory has."""
         return self.look(place.tree, place.directory, self.above(place.directory)).markers
 
-    def program(self, place: WorkspaceDir) -> str:
-        """What has a program make manifests of a directory of its own, "" if nothing does."""
-        return next((path for path, entry in self.files(place) if entry.kind == "rendered"), "")
-
-    def _levels(self, place: WorkspaceDir) -> Iterator[tuple[str, Level]]:
-        pending = [(place.tree, place.directory, self.above(place.directory))]
+    def _below_too(self, place: WorkspaceDir) -> Iterator[tuple[str, Level, bool]]:
+        """Every directory, with whether it is rendered: of those in one another the outermost of each workspace."""
+        pending = [(place.tree, place.directory, self.above(place.directory), False)]
         while pending:
-            tree, directory, stack = pending.pop()
+            tree, directory, stack, inside = pending.pop()
             level = self.look(tree, directory, stack)
-            yield directory, level
-            pending += [(d.id, joined(directory, d.name), level.stack) for d in reversed(level.directories)]
+            inside = inside and not level.markers
+            yield directory, level, level.is_rendered and not inside
+            inside = inside or level.is_rendered
+            pending += [(d.id, joined(directory, d.name), level.stack, inside) for d in reversed(level.directories)]
 
     def at(self, directory: str) -> WorkspaceDir | None:
         """What has a workspace.yaml is not the content's."""

@@ -21,6 +21,8 @@ from reconciler.repository.objects import Repository, TreeEntry
 
 OF = "of"
 """In what is recorded of a graft, or of a workspace in it: the logical cluster of the workspace that has the source."""
+BORDER = "border"
+"""In what is recorded of a workspace in a graft: the path of the source, below which its own directory stands."""
 
 
 class GraftKey(NamedTuple):

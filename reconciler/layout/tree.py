@@ -273,6 +273,10 @@ class WorkspaceTree:
 
     # --- directories that are rendered
 
+    def border(self, workspace: WorkspaceDir) -> str:
+        """The directory out of which nothing is seen by what renders for a workspace, but what is shared."""
+        return workspace.directory
+
     def rendered(self, workspace: WorkspaceDir) -> Iterator[tuple[str, TreeEntry]]:
         """The outermost directories of a workspace that are rendered, as `files` names them."""
         yield from ((path, entry) for path, entry in self.files(workspace) if entry.kind == "rendered")

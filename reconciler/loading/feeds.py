@@ -17,33 +17,43 @@ from apiserver.model.tables import Table
 from apiserver.registry import tree
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import DeleteRow, PutRow, ReadView, RowOp, View
-from reconciler.layout.inputs import shares_differ, states
+from reconciler.layout.contenttree import ContentTree
+from reconciler.layout.inputs import is_in, shares_differ, states, states_there
 from reconciler.layout.tree import ROOT, WorkspaceTree
 from reconciler.loading.renderings import RenderedDirectory
+from reconciler.loading.sources import Content
 
 
 class Fed(NamedTuple):
     """Of one workspace. `by`: see Renders.fingerprint; `elsewhere`: paths of the fleet's repository that its
     kustomizations name (layout/inputs), of a workspace that is held of what is served, too; `late`: something could not
-    be rendered for the moment."""
+    be rendered for the moment. `there`: the same as `elsewhere` of one that stands in the source of another, in that
+    repository, as far as its path goes."""
 
     by: str
     elsewhere: tuple[str, ...] = ()
     late: bool = False
+    there: tuple[str, ...] = ()
 
     def also(self, other: Fed | None) -> Fed:
         """Of one that is held: it is served with what the other says."""
         if other is None:
             return self
-        return Fed(other.by, tuple(sorted({*self.elsewhere, *other.elsewhere})), self.late)
+        elsewhere, there = {*self.elsewhere, *other.elsewhere}, {*self.there, *other.there}
+        return Fed(other.by, tuple(sorted(elsewhere)), self.late, tuple(sorted(there)))
 
 
-def fed_by(by: str, found: Iterable[RenderedDirectory], *, late: bool = False, theirs: bool = False) -> Fed | None:
-    """Of a workspace with these directories; None where there are none. `theirs`: they stand in a tenant's repository,
-    and so does all that they name: whoever compares two commits of that meets it."""
-    found = [*found]
-    elsewhere = {path for each in found for path in each.inputs.elsewhere if not theirs}
-    return Fed(by, tuple(sorted(elsewhere)), late) if found else None
+def fed_by(by: str, content: Content, found: Iterable[RenderedDirectory], *, late: bool = False) -> Fed | None:
+    """Of a workspace that has these directories where its content is read; None where there are none. What a source
+    holds for the workspace that has it is met by whoever compares two commits of that, wherever it stands there."""
+    found, (tree, place) = [*found], content
+    named, border = {path for each in found for path in each.inputs.elsewhere}, tree.border(place)
+    if not found:
+        return None
+    if tree.is_fleets:
+        return Fed(by, tuple(sorted(named)), late)
+    there = (path for path in named if border != place.directory and is_in(path, border))
+    return Fed(by, (), late, tuple(sorted(there)))
 
 
 def noted(store: ReadView, cluster: str) -> Fed | None:
@@ -59,8 +69,8 @@ def note(cluster: str, found: Fed | None) -> RowOp:
 
 
 def _read(row: bytes) -> Fed:
-    by, elsewhere, late = orjson.loads(row)
-    return Fed(by, tuple(elsewhere), late)
+    by, elsewhere, late, *there = orjson.loads(row)
+    return Fed(by, tuple(elsewhere), late, *map(tuple, there))
 
 
 def touched(store: View, before: Iterable[WorkspaceTree], here: WorkspaceTree, stirred: Collection[str]) -> set[str]:
@@ -74,6 +84,14 @@ def touched(store: View, before: Iterable[WorkspaceTree], here: WorkspaceTree, s
             out.update(path for path, found in _all(store) if _differs(was, here, found.elsewhere, shared=True))
         out.update(path for path, found in _some(store, stirred) if _differs(was, here, found.elsewhere, shared=False))
     return out
+
+
+def differs_there(store: ReadView, cluster: str, was: ContentTree, here: ContentTree, border: str) -> bool:
+    """Whether something differs between two commits of a source that a workspace in it has rendered, and that is not
+    its own."""
+    found = noted(store, cluster)
+    paths = found.there if found is not None else ()
+    return states_there(was, border, paths) != states_there(here, border, paths)
 
 
 def any_noted(store: View) -> bool:

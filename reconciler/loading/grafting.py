@@ -18,10 +18,12 @@ from apiserver.model.keys import Key
 from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry import codec, tree
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord
-from apiserver.storage.protocol import Store
+from apiserver.storage.protocol import Store, View
 from reconciler.layout.compare import touched
+from reconciler.layout.contenttree import ContentTree
 from reconciler.layout.grafts import OF
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.loading import feeds
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.site import SeenHead
 from reconciler.loading.sourced import GRAFTED
@@ -151,7 +153,7 @@ class Grafting:
         """The workspaces in the source of the one at `path` that are held, or are not back yet: they may wait for
         something that its source, or whoever looks at it, knows by now."""
         record = tree.workspace_at(self.store, path)
-        found = _inherited(self.store, record) if record is not None and record.follows else ()
+        found = inherited(self.store, record.cluster) if record is not None and record.follows else ()
         return {each.path for each in found if each.errors or not each.served}
 
     def _lags(self, path: str, head: SeenHead) -> WorkspaceRecord | None:
@@ -168,8 +170,8 @@ class Grafting:
         return after
 
     def _also(self, fleet: FleetRecord, after: Said) -> set[str]:
-        """Those that are held, since what is allowed may be said by now; and all where the repository is another one,
-        or does not contain what it was at."""
+        """Those that are held, since what is allowed may be said by now; those that have something rendered that is
+        not their own, and differs; and all where the repository is another one, or does not contain what it was at."""
         out = set[str]()
         for of, said in after.items():
             was, record = fleet.grafts.get(of), tree.workspace_of(self.store, of)
@@ -178,10 +180,15 @@ class Grafting:
             follows = self._follows(commits.parse(was["commit"]), commits.parse(said["commit"]))
             same = follows and was.get("path") == said.get("path")
             here = self.trees.at(fleet.commit, None, self.trees.grafted(after))
-            for each in _inherited(self.store, record):
-                if (each.errors or not same) and here.find(each.path, each.directory) is not None:
+            before, now = (self.trees.graft({**at, OF: of}).tree for at in (was, said))
+            for each in inherited(self.store, record.cluster):
+                fed = before is not None and now is not None and self._is_fed(each, before, now, said)
+                if (each.errors or fed or not same) and here.find(each.path, each.directory) is not None:
                     out.add(each.path)
         return out
+
+    def _is_fed(self, record: WorkspaceRecord, was: ContentTree, now: ContentTree, said: Mapping[str, str]) -> bool:
+        return feeds.differs_there(self.store, record.cluster, was, now, said.get("path", ""))
 
     def _follows(self, was: CommitRef, now: CommitRef) -> bool:
         repo = self.trees.repositories.of(now)
@@ -201,14 +208,15 @@ def directories(store: Store) -> Callable[[str, str], Iterable[str]]:
     def known(cluster: str, _directory: str) -> Iterator[str]:
         record = tree.workspace_of(store, cluster)
         if record is not None:
-            yield from (each.directory for each in _inherited(store, record))
+            yield from (each.directory for each in inherited(store, record.cluster))
 
     return known
 
 
-def _inherited(store: Store, above: WorkspaceRecord) -> Iterator[WorkspaceRecord]:
-    """The workspaces that stand in the source of another one."""
-    for path in tree.below(store, above.path):
+def inherited(store: View, cluster: str) -> Iterator[WorkspaceRecord]:
+    """The workspaces that stand in the source of another one, by its logical cluster."""
+    above = tree.workspace_of(store, cluster)
+    for path in tree.below(store, above.path) if above is not None else ():
         record = tree.workspace_at(store, path)
-        if record is not None and above.cluster in (record.follows.get(OF), record.source.get(OF)):
+        if record is not None and cluster in (record.follows.get(OF), record.source.get(OF)):
             yield record

@@ -2,7 +2,8 @@
 
 Called by elsewhere, for each that is judged. Such a workspace is what it would be in the fleet's repository: it is
 judged and held by itself, at the commit by which the workspace above it was judged last (`Graft`). What it says of
-itself is the tenant's, too, so what only the fleet may say is refused.
+itself is the tenant's, too, so what only the fleet may say is refused. What programs make of it is known by then
+(`Remotes.is_rendered`), or it is judged again once it is.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from apiserver.model import commits, marks
 from apiserver.model.commits import NONE, CommitRef
 from reconciler.layout.contenttree import ContentTree
 from reconciler.layout.errors import LayoutError
-from reconciler.layout.grafts import OF, Graft
+from reconciler.layout.grafts import BORDER, OF, Graft
 from reconciler.layout.sourceref import SourceRef
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.loading.case import Case, Recorded, Sourced, was_served
 from reconciler.loading.pins import AsServed
+from reconciler.loading.remotes import UNKNOWN
 from reconciler.loading.site import Site
 from reconciler.loading.sourceheads import SourceHead
 from reconciler.loading.sources import Content
@@ -34,7 +36,7 @@ class InheritedContent:
     """Of one step."""
 
     def __init__(self, site: Site, as_served: AsServed) -> None:
-        self._sources, self._as_served = site.sources, as_served
+        self._sources, self._as_served, self._remotes = site.sources, as_served, site.remotes
 
     def applied(self, case: Case, place: WorkspaceDir) -> Case:
         """The case with where its content is read, and what is wrong with that."""
@@ -45,25 +47,29 @@ class InheritedContent:
         ref = ref._replace(path=place.theirs)
         if case.recorded is not None and was_served(case.recorded):
             return self._returning(case, graft, ref, case.recorded)
-        found = self._found(case, place, graft.key.commit)
+        found = self._found(case, graft, graft.key.commit, ref)
         if found is None:
             return self._held(case, graft, ref, [self._away(case, graft.key.commit, ref)])
         if place.manifest is None:
             return self._held(case, graft, ref, ())
-        problems = [*self._refused(case, place), *self._against(found)]
+        problems = [*self._refused(case, place)]
         if problems:
             return self._held(case, graft, ref, problems)
+        if not self._is_rendered(case, graft, found):
+            return self._waiting(case, graft, ref)
         return self._with(case, graft, ref, found, self._standing(case, graft, ref, found))
 
-    def _found(self, case: Case, place: WorkspaceDir, commit: CommitRef) -> Content | None:
-        return self._sources.sourced(case.path, commit, place.theirs)
+    def _found(self, case: Case, graft: Graft, commit: CommitRef, ref: SourceRef) -> Content | None:
+        return self._sources.sourced(case.path, commit, ref.path, graft.key.theirs)
 
     def _returning(self, case: Case, graft: Graft, ref: SourceRef, known: Recorded) -> Case:
         """As it was served. Where that is nowhere any more, though there is a commit which is followed instead: as that
         has it."""
         commits_here = (known.summary.content, graft.key.commit) if graft.tree is not None else (known.summary.content,)
         for commit in commits_here:
-            found = self._sources.sourced(case.path, commit, ref.path) if commit else None
+            found = self._found(case, graft, commit, ref) if commit else None
+            if found is not None and not self._is_rendered(case, graft, found):
+                return self._waiting(case, graft, ref)
             if found is not None:
                 return self._with(case, graft, ref, found, commit)
         return self._held(case, graft, ref, [self._away(case, known.summary.content, ref)])
@@ -93,19 +99,34 @@ class InheritedContent:
         it is found to be so. NONE where it differs, or is not followed from there."""
         record = case.record
         at, now = commits.parse(record.source.get("commit", "")) if record is not None else NONE, graft.key.commit
-        if record is None or not record.served or record.source.get("path") != ref.path or at == now:
+        if record is None or not record.served or at == now:
             return NONE
-        was = self._sources.sourced(case.path, at, ref.path) if at.repository == now.repository else None
+        if (record.source.get("path"), record.source.get(BORDER)) != (ref.path, graft.key.theirs):
+            return NONE
+        was = self._found(case, graft, at, ref) if at.repository == now.repository else None
         if was is None or not found.tree.repo.is_ancestor(at.id, now.id) or _markers(was) != _markers(found):
             return NONE
         here, there = self._sources.of(*found), self._sources.of(*was)
         return at if next(iter(here.changes(there)), None) is None else NONE
 
-    def _against(self, found: Content) -> Iterator[LayoutError]:
-        program = found.tree.program(found.directory) if isinstance(found.tree, ContentTree) else ""
-        if program:
-            text = "is there, and nothing is rendered that comes from another repository"
-            yield LayoutError(program, 0, 0, text, "commit what it makes, as files")
+    def _is_rendered(self, case: Case, graft: Graft, found: Content) -> bool:
+        """Whether it is known what programs make of it, and of what is served."""
+        above = case.tree.at(graft.directory)
+        if self._remotes is None or above is None:
+            return True
+        directories = [*self._sources.theirs_rendered(found)]
+        directories += self._sources.theirs_rendered(self._as_served.of(case))
+        return self._remotes.is_rendered(above.path, case.path, directories)
+
+    def _waiting(self, case: Case, graft: Graft, ref: SourceRef) -> Case:
+        """Until that is so: as it was, since nobody waits for it. Where nobody is served nothing is wrong with that."""
+        assert case.directory is not None
+        if self._remotes is None or not self._remotes.patient:
+            return self._held(case, graft, ref, [LayoutError(case.directory.manifest_path, 0, 0, *UNKNOWN)])
+        stays = self._as_served.of(case) or self._sources.absent(case.tree, case.directory)
+        said = case.record.source if case.record is not None else {}
+        sourced = Sourced(said, _follows(graft, ref), there=True, seen=graft.key.commit)
+        return case._replace(content=stays, sourced=sourced)
 
     def _with(self, case: Case, graft: Graft, ref: SourceRef, found: Content, commit: CommitRef = NONE) -> Case:
         at, follows = commit or graft.key.commit, _follows(graft, ref)
@@ -127,4 +148,4 @@ def _markers(found: Content) -> list[TreeEntry]:
 
 
 def _follows(graft: Graft, ref: SourceRef) -> dict[str, str]:
-    return {**ref.as_kept(), OF: graft.said[OF]}
+    return {**ref.as_kept(), OF: graft.said[OF], BORDER: graft.key.theirs}

@@ -16,6 +16,7 @@ from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.compare import Touched
 from reconciler.layout.errors import LayoutError
+from reconciler.layout.grafts import BORDER
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.case import Recorded, is_lost, was_served
 from reconciler.loading.removals import REMOVED, Removals
@@ -126,8 +127,9 @@ class KeptWorkspaces:
         before what stands around it went, too, or has been since that is held."""
         around = (at for above, at in self.tops.items() if above != top and paths.is_within(top, above))
         commit = next((at for at in around if not at.repository), NONE) or self._held_around(top)
-        commit = commit or self._served.passed
-        return self._trees.at(commit, None, self._trees.since(since, top, self._trees.at(commit)))
+        commit, known = commit or self._served.passed, self._known(top, "")
+        border = known.summary.source.get(BORDER) if known is not None else None
+        return self._trees.at(commit, None, self._trees.since(since, top, self._trees.at(commit), border))
 
     def _held_around(self, top: str) -> CommitRef:
         """Where the innermost workspace above one is served that is held, NONE where none is."""

@@ -373,7 +373,7 @@ class Loader:
             replace(
                 self.remotes,
                 patient=True,
-                is_rendered=lambda _, found: all(theirs.is_at_hand(each.request) for each in found),
+                is_rendered=lambda _, __, found: all(theirs.is_at_hand(each.request) for each in found),
             )
             if self.remotes is not None
             else None

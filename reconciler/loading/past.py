@@ -62,10 +62,13 @@ class PastObjects:
             return []
         return [commit] if repo.is_ancestor(commit.id, served.id) or left_behind(repo, commit.id) else []
 
-    def workspace(self, path: str, commit: CommitRef, within: str = "") -> tuple[WorkspaceTree, WorkspaceDir] | None:
-        """Where a commit has the workspace: one of its source, in the directory `within`."""
+    def workspace(
+        self, path: str, commit: CommitRef, within: str = "", border: str | None = None
+    ) -> tuple[WorkspaceTree, WorkspaceDir] | None:
+        """Where a commit has the workspace: one of its source, in the directory `within`. `border`: see
+        Sources.sourced."""
         if commit.repository:
-            return self._sources.sourced(path, commit, within)
+            return self._sources.sourced(path, commit, within, border)
         repo = self._repositories.of(commit)
         tree = WorkspaceTree(repo, repo.commit(commit.id).tree)
         directory = tree.find(path)

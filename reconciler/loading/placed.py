@@ -18,6 +18,7 @@ from apiserver.model.selectors import LabelSelector
 from apiserver.registry import tree
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
+from reconciler.layout.grafts import BORDER
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.past import PastObjects, is_said, served_of
 from reconciler.plan.selection import selectable, selector_of
@@ -49,7 +50,7 @@ NOTHING = Placing({}, {})
 
 class _Asked(NamedTuple):
     """`pin`: the commit that the workspace is pinned to as it is served, "" for none. `within`: the directory of its
-    source that it is served from."""
+    source that it is served from, `border`: see Sources.sourced."""
 
     path: str
     commit: CommitRef
@@ -57,6 +58,7 @@ class _Asked(NamedTuple):
     namespace: str
     pin: str
     within: str
+    border: str | None
 
 
 class Placed:
@@ -79,12 +81,14 @@ class Placed:
         if not fleet.loaded or (record is not None and not record.served):
             return False
         served = served_of(record, commit) if record is not None else fleet.commit
-        pin, within = ("", "") if record is None else (record.pin.get("commit", ""), record.source.get("path", ""))
-        pin = pin if record is None or not record.source else ""  # which the commit that is served of that says
+        source = record.source if record is not None else {}
+        # Of a source the commit that is served says what it is pinned to.
+        pin = record.pin.get("commit", "") if record is not None and not source else ""
+        within, border = source.get("path", ""), source.get(BORDER)
         try:
             if record is None and self._past.workspace(path, served) is not None:
                 return False
-            before, still = self._said(_Asked(path, commit, served, namespace, pin, within))
+            before, still = self._said(_Asked(path, commit, served, namespace, pin, within, border))
         except RepositoryError:
             return False
         mine = before & set(by) if by else before
@@ -94,10 +98,10 @@ class Placed:
         """The Placements that selected it since the commit, and those that do as git is served."""
         found = self._verdicts.get(asked)
         if found is None:
-            path, commit, served, namespace, pin, within = asked
+            commit, served, namespace = asked.commit, asked.served, asked.namespace
             since = self._past.since(commit, served)
-            before = {n for c in since for said in self._at(path, c, within) for n in said.selecting(namespace)}
-            [now] = self._at(path, served, within, pin) or [NOTHING]
+            before = {n for c in since for said in self._at(asked, c) for n in said.selecting(namespace)}
+            [now] = self._at(asked, served, asked.pin) or [NOTHING]
             found = self._verdicts[asked] = before, now.selecting(namespace)
             if len(self._verdicts) > _KEPT:
                 self._verdicts.popitem(last=False)
@@ -112,13 +116,13 @@ class Placed:
         placements = self._objects.list(_PLACEMENTS, cluster)
         return {str(p["metadata"]["name"]) for p in placements if selector_of(p).matches(labels)}
 
-    def _at(self, path: str, commit: CommitRef, within: str, pin: str | None = None) -> list[Placing]:
+    def _at(self, asked: _Asked, commit: CommitRef, pin: str | None = None) -> list[Placing]:
         """All that a commit may have had served of the workspace; or, with the commit that it is pinned to ("" for
         none), what is served of it."""
-        there = self._past.workspace(path, commit, within)
+        there = self._past.workspace(asked.path, commit, asked.within, asked.border)
         if there is None:
             return []
-        key = (path, self._past.says(*there), pin)
+        key = (asked.path, self._past.says(*there), pin)
         found = self._known.get(key)
         if found is None:
             if pin is None:

@@ -14,12 +14,15 @@ from reconciler.loading.owners import PushRights
 from reconciler.loading.renderings import RenderedDirectory
 from reconciler.repository.objects import Repository
 
+UNKNOWN = "what programs make of it is not known yet", "it is served once they are done with it"
+"""Why something is not served for now, and when it will be."""
+
 
 def _signed(_: Repository, __: CommitRef) -> str:
     return ""
 
 
-def _at_once(_: str, __: Collection[RenderedDirectory]) -> bool:
+def _at_once(_: str, __: str, ___: Collection[RenderedDirectory]) -> bool:
     return True
 
 
@@ -33,12 +36,13 @@ class Remotes:
     was. `fleet`: where the fleet's own repository is. `patient`: what is not here yet is no reason to hold a workspace,
     since nobody is served from what comes of it. `rights`: of who stands for what a workspace's source takes of other
     workspaces, None where nobody is asked. `unsigned`: why a commit of a source is not taken where commits
-    have to be signed, "" where it is. `is_rendered`: whether it is known what programs make of directories, for a
-    workspace; where not it will be, and that is judged again then."""
+    have to be signed, "" where it is. `is_rendered`: whether it is known what programs make of directories; asked with
+    the workspace that has the source, and the one for which. Where not it will be, and that one is judged again
+    then."""
 
     head: Callable[[str, str], str]
     fleet: tuple[str, ...] = ()
     patient: bool = False
     rights: Callable[[WorkspaceRecord], PushRights | None] = _anybody
     unsigned: Callable[[Repository, CommitRef], str] = _signed
-    is_rendered: Callable[[str, Collection[RenderedDirectory]], bool] = _at_once
+    is_rendered: Callable[[str, str, Collection[RenderedDirectory]], bool] = _at_once

@@ -36,15 +36,18 @@ _KEPT_FOUND = 2_000
 _BETWEEN = re.compile(rb"^---(?=[ \t\r\n]|$)", re.MULTILINE)
 _LATE = "what its workspace has rendered takes too long together"
 _NO_SOURCE = "put into that directory what it is made of, or a base into one that spec.rendering.shared names"
+_NOT_THERE = "put into that directory what it is made of, or a base within spec.source.path, in no other workspace"
 
 
 class RenderedDirectory(NamedTuple):
-    """One of a workspace. `path`: the file that makes it one; `refused`: why it is not rendered, whoever is asked."""
+    """One of a workspace. `path`: the file that makes it one; `refused`: why it is not rendered, whoever is asked;
+    `hint`: what to do where a kustomization names what is not to be seen, "" where none does."""
 
     path: str
     request: RenderRequest
     inputs: Inputs
     refused: LayoutError | None = None
+    hint: str = ""
 
     @property
     def says(self) -> str:
@@ -71,7 +74,7 @@ class Renderings:
         if not paths:
             return ()
         # It is asked for some times while a workspace is judged.
-        key = tree.tree_id, frozenset(tree.claims.items()), workspace.directory
+        key = tree.tree_id, frozenset(tree.claims.items()), workspace.directory, tree.border(workspace)
         known = self._found.get(key)
         if known is None:
             known = tuple(self._one(tree, workspace, path, number) for number, path in enumerate(paths))
@@ -102,7 +105,7 @@ class Renderings:
         tool = Tool.HELM if name == _CHART else Tool.KUSTOMIZE
         inputs = self._finder.of(tree, workspace, path)
         request = RenderRequest(tool, directory, tree.repo, partial(files_of, tree, inputs), inputs.digest)
-        return RenderedDirectory(path, request, inputs, _refused(tree, path, inputs, number))
+        return RenderedDirectory(path, request, inputs, _refused(tree, path, inputs, number), _outside(tree, inputs))
 
     def piece(self, found: RenderedDirectory) -> Piece:
         """What comes of it. Waits."""
@@ -119,7 +122,7 @@ class Renderings:
         made = self.renders.rendered(found.request)
         if made.fault or not made.output.strip():
             fault = made.fault or "nothing comes of it; nothing is deleted for that"
-            hint = _outside(found.inputs) or made.hint
+            hint = found.hint or made.hint
             problem = LayoutError(found.path, 0, 0, f"cannot be rendered: {fault}", hint)
             return Piece(found.path, (), (problem,), found.request.tool, made.lasting)
         piece = read(made.output, found)
@@ -141,7 +144,7 @@ def _refused(tree: WorkspaceTree, path: str, inputs: Inputs, number: int) -> Lay
     below = next((each for each, entry in tree.all_below(directory) if entry.kind == "tree"), None)
     if below is not None:
         inside = tree.at(below)
-        named = f"the workspace {inside.path}" if inside is not None else "a workspace"
+        named = f"the workspace {inside.path}" if inside is not None and tree.is_fleets else "a workspace"
         text = f"renders {directory}, and {named} stands in {below}, which is below that"
         return LayoutError(path, 0, 0, text, "move one of the two directories out of the other")
     if inputs.fault:
@@ -149,12 +152,11 @@ def _refused(tree: WorkspaceTree, path: str, inputs: Inputs, number: int) -> Lay
     return None
 
 
-def _outside(inputs: Inputs) -> str:
-    """What to do where a kustomization names what is not to be seen."""
+def _outside(tree: WorkspaceTree, inputs: Inputs) -> str:
     if not inputs.outside:
         return ""
     named = ", ".join(inputs.outside[:3]) + (" and more" if len(inputs.outside) > 3 else "")
-    return f"it names {named}, which is not this workspace's: {_NO_SOURCE}"
+    return f"it names {named}, which is not this workspace's: {_NO_SOURCE if tree.is_fleets else _NOT_THERE}"
 
 
 # --- what a program wrote

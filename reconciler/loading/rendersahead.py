@@ -4,9 +4,8 @@ Made by commands/sourcing, and given to the loader in place of what renders (`So
 once what is at hand, and that something is being rendered where it is not. `is_ready` has it rendered, in threads of
 its own; `came` says whose is there, to be judged again. What fails for the moment is late, and is that until `again`.
 
-Each workspace has one directory at work, in turns; those that took long last time have half of the places together, and
-after a minute of work the rest of a workspace is late. So somebody whose programs never end is in nobody's way but for
-the first time, when nobody knows it.
+Whose turn it is goes by sources (`sourceturns`): somebody whose programs never end is in nobody's way but for the first
+time, when nobody knows it.
 """
 
 from __future__ import annotations
@@ -14,23 +13,19 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from apiserver.model.failures import described
 from apiserver.model.remembered import Remembered
-from reconciler.loading.expected import TOGETHER
 from reconciler.loading.renderings import RenderedDirectory
+from reconciler.loading.sourceturns import SourceTurn, SourceTurns, Wisher
 from reconciler.rendering.rendering import Rendered, Renders
 from reconciler.rendering.request import RenderRequest, Tool
 from reconciler.rendering.settings import cores
 
 log = logging.getLogger(__name__)
 
-_LONG = 5.0
-"""Seconds of one rendering from which on its workspace is one of those that take long."""
 _LATE, _EACH = 8 * 1024 * 1024, 1024
 """Bytes in memory of what is late, and of one of these."""
 _COMING = Rendered(fault="it is being rendered", hint="it is served once that is done", lasting=False)
@@ -40,26 +35,6 @@ _REST = Rendered(
     lasting=False,
 )
 _AWAY = Rendered(fault="its files cannot be read", hint="it is tried again", lasting=False)
-
-
-@dataclass(slots=True)
-class _Round:
-    """What is rendered for one workspace. `wanted`: digests of all of it; `at_work`: what is rendered just now, `since`
-    when; `spent`: seconds of what was."""
-
-    wanted: frozenset[str] = frozenset()
-    left: deque[RenderRequest] = field(default_factory=deque)
-    at_work: RenderRequest | None = None
-    since: float = 0.0
-    spent: float = 0.0
-
-    def want(self, missing: Collection[RenderRequest]) -> None:
-        """What was wanted before may be of a head that its branch has no more."""
-        digests = frozenset(each.digest for each in missing)
-        if not digests <= self.wanted:
-            self.wanted, self.spent = digests, 0.0
-        at_work = self.at_work.digest if self.at_work is not None else ""
-        self.left = deque(each for each in missing if each.digest != at_work)
 
 
 class PreparedRenderings:
@@ -77,29 +52,41 @@ class PreparedRenderings:
         self._at_once = max(2, cores()) if at_once is None else at_once
         self._late: Remembered[tuple[Path, str], Rendered] = Remembered(_LATE)
         self._lock = threading.Lock()
-        self._rounds: dict[str, _Round] = {}
-        """By workspace; whose turn comes next is first."""
-        self._long: set[str] = set()
+        self._turns = SourceTurns(self._at_once)
         self._came: set[str] = set()
         self._workers = 0
 
     # -- as what is rendered counts
 
-    def is_ready(self, path: str, some: Iterable[RenderedDirectory]) -> bool:
-        """Whether it is known what comes of these, for a workspace; what is not is rendered, and said by `came`
-        then."""
-        missing = self._missing(some)
-        if missing:
-            self._begin(path, missing)
-        return not missing
+    def is_ready(self, source: str, path: str, some: Iterable[RenderedDirectory]) -> bool:
+        """Whether it is known what comes of these, for a workspace in the source of the one at `source`; what is not is
+        rendered, and said by `came` then."""
+        return self._are_ready(source, Wisher(path), {path: some})
 
-    def again(self, path: str, some: Collection[RenderedDirectory]) -> None:
+    def has(self, source: str, all_of_it: Mapping[str, Iterable[RenderedDirectory]]) -> bool:
+        """The same of all that a head of a source has, by workspaces, whatever names them. `came` says nothing of
+        it."""
+        return self._are_ready(source, Wisher("", head=True), all_of_it)
+
+    def is_busy(self, source: str) -> bool:
+        """Whether what `has` was asked for last is being rendered still."""
+        with self._lock:
+            return self._turns.waits(source, Wisher("", head=True))
+
+    def again(self, source: str, path: str, some: Collection[RenderedDirectory]) -> None:
         """Tries again what is late of these; `came` says when that is done."""
         for each in some:
             self._late.forget(_key(each.request))
-        if self.is_ready(path, some):
+        if self.is_ready(source, path, some):
             with self._lock:
                 self._came.add(path)
+
+    def _are_ready(self, source: str, who: Wisher, wanted: Mapping[str, Iterable[RenderedDirectory]]) -> bool:
+        missing = {path: self._missing(some) for path, some in wanted.items()}
+        missing = {path: found for path, found in missing.items() if found}
+        if missing:
+            self._begin(source, who, missing)
+        return not missing
 
     def _missing(self, some: Iterable[RenderedDirectory]) -> list[RenderRequest]:
         found = {each.request.digest: each.request for each in some if each.refused is None}
@@ -114,7 +101,7 @@ class PreparedRenderings:
     def drop(self) -> None:
         """Forgets what is still to be begun. What is at work ends with who renders."""
         with self._lock:
-            self._rounds.clear()
+            self._turns.clear()
 
     # -- as a Renders
 
@@ -145,72 +132,44 @@ class PreparedRenderings:
     def work(self) -> bool:
         """Renders what is next; whether there was something."""
         with self._lock:
-            found = self._next()
+            found = self._turns.take(self._now())
         if found is not None:
-            self._render(*found)
+            self._render(found)
         return found is not None
 
-    def _begin(self, path: str, missing: Collection[RenderRequest]) -> None:
+    def _begin(self, source: str, who: Wisher, missing: Mapping[str, Collection[RenderRequest]]) -> None:
         with self._lock:
-            self._rounds.setdefault(path, _Round()).want(missing)
-            for _ in range(min(self._at_once - self._workers, len(self._rounds))):
+            self._turns.want(source, who, missing)
+            for _ in range(min(self._at_once - self._workers, self._turns.sources)):
                 self._workers += 1
                 threading.Thread(target=self._run, name="prepared", daemon=True).start()
 
     def _run(self) -> None:
         while True:
             with self._lock:
-                found = self._next()
+                found = self._turns.take(self._now())
                 if found is None:
                     self._workers -= 1
                     return
-            self._render(*found)
+            self._render(found)
 
-    def _render(self, path: str, request: RenderRequest) -> None:
+    def _render(self, turn: SourceTurn) -> None:
+        request = turn.request
         try:
-            made = self._renders.rendered(request)
+            made = self._late.get(_key(request)) or self._renders.rendered(request)
         except Exception as error:
-            log.warning("what is rendered of %s cannot be: %s", path, described(error))
+            log.warning("what is rendered of %s cannot be: %s", turn.source, described(error))
             made = _AWAY
         with self._lock:
-            over = self._done(path, request, made)
-        if over:
-            self._ring()
-
-    def _next(self) -> tuple[str, RenderRequest] | None:
-        now = self._now()
-        at_work = {path: now - each.since for path, each in self._rounds.items() if each.at_work is not None}
-        long = sum(1 for path, took in at_work.items() if took >= _LONG or path in self._long)
-        full = long >= max(1, self._at_once // 2)
-        for path, each in self._rounds.items():
-            if each.left and each.at_work is None and not (full and path in self._long):
-                self._rounds[path] = self._rounds.pop(path)
-                each.at_work, each.since = each.left.popleft(), now
-                return path, each.at_work
-        return None
-
-    def _done(self, path: str, request: RenderRequest, made: Rendered) -> bool:
-        """Whether that was the last of a workspace."""
-        if not made.lasting:
-            self._late.put(_key(request), made, _EACH + len(made.fault))
-        known = self._rounds.get(path)
-        if known is None:
-            return False
-        took, known.at_work = self._now() - known.since, None
-        known.spent += took
-        if took >= _LONG:
-            self._long.add(path)
-        elif known.spent < _LONG and not known.left:
-            self._long.discard(path)
-        if known.spent >= TOGETHER:
-            for each in known.left:
+            if not made.lasting:
+                self._late.put(_key(request), made, _EACH + len(made.fault))
+            done = self._turns.done(turn, self._now())
+            for each in done.too_many:
                 self._late.put(_key(each), _REST, _EACH)
-            known.left.clear()
-        if known.left:
-            return False
-        del self._rounds[path]
-        self._came.add(path)
-        return True
+            if done.over and turn.who.path:
+                self._came.add(turn.who.path)
+        if done.over:
+            self._ring()
 
 
 def _key(request: RenderRequest) -> tuple[Path, str]:

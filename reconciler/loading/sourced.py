@@ -32,7 +32,7 @@ from reconciler.layout.tree import WorkspaceDir, joined, named
 from reconciler.loading import pins
 from reconciler.loading.case import Case, Pinned, Sourced, was_served
 from reconciler.loading.pins import AsServed
-from reconciler.loading.remotes import Remotes
+from reconciler.loading.remotes import UNKNOWN, Remotes
 from reconciler.loading.site import SeenHead, Site
 from reconciler.loading.sourceheads import PinnedHead, SourceHead
 from reconciler.loading.sources import Content
@@ -237,9 +237,10 @@ class SourcedContent:
         """Whether it is known what programs make of it, and of what is served; if not, nobody waits for that."""
         remotes, served = self._site.remotes, self._as_served.of(case)
         directories = [*self._sources.theirs_rendered(found)]
-        if remotes is None or remotes.is_rendered(case.path, [*directories, *self._sources.theirs_rendered(served)]):
+        directories += self._sources.theirs_rendered(served)
+        if remotes is None or remotes.is_rendered(case.path, case.path, directories):
             return True
-        problems.append(("what programs make of it is not known yet", "it is served once they are done with it"))
+        problems.append(UNKNOWN)
         return False
 
     def _with(self, case: Case, ref: SourceRef, at: SourceHead, found: Content, pinned: str = "") -> Case:
@@ -259,8 +260,9 @@ class SourcedContent:
 
 
 def _follows(case: Case, ref: SourceRef, pinned: str) -> dict[str, str]:
-    """With what it is pinned to, and how far those are that are below it there."""
-    known = case.record.follows.get(GRAFTED) if case.record is not None else None
+    """With what it is pinned to, and how far those are that are below it there, in the directory that is named."""
+    follows = case.record.follows if case.record is not None else {}
+    known = follows.get(GRAFTED) if follows.get("path", "") == ref.path else None
     return {**ref.as_kept(), **({PINNED: pinned} if pinned else {}), **({GRAFTED: known} if known else {})}
 
 

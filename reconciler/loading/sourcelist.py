@@ -16,6 +16,7 @@ from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import View
 from reconciler.layout.grafts import OF
 from reconciler.layout.sourceref import PINNED, SourceRef
+from reconciler.loading.remotes import UNKNOWN
 from reconciler.loading.sourced import GRAFTED
 from reconciler.repository.sourcerefs import source_name
 
@@ -113,14 +114,16 @@ def due(
 
 
 def _back(store: View, heads: dict[str, str], judged: Judged) -> set[str]:
-    """Those in another one's source of which nothing is served, and something is here. Once all sources are back, the
-    others that a recovery could not bring back, once after a start: it may have ended before they heard of it."""
+    """Those in another one's source of which nothing is served, or that wait for programs, and something is here. Once
+    all sources are back, the others that a recovery could not bring back, once after a start: it may have ended before
+    they heard of it."""
     out, held = set[str](), [tree.workspace_at(store, path) for path in tree.held(store)]
     lost = [record for record in held if record is not None and not record.served]
+    waiting = [r for r in held if r is not None and r.served and any(UNKNOWN[0] in error for error in r.errors)]
     if tree.fleet(store).lost and not any(record.follows for record in lost):
         out = {record.path for record in lost if record.path not in judged}
         judged |= dict.fromkeys(out, _UNKNOWN)
-    for record in lost:
+    for record in (*lost, *waiting):
         path = record.path
         ref = SourceRef.kept(record.follows)
         if ref is None or OF not in record.follows:

@@ -18,6 +18,7 @@ from apiserver.model.kinds import kind_of
 from apiserver.model.origins import Origin
 from apiserver.model.remembered import Remembered
 from reconciler.layout.contenttree import ContentTree
+from reconciler.layout.grafts import BORDER
 from reconciler.layout.grouping import Grouping
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.pin import Pin
@@ -111,14 +112,14 @@ class Sources:
         found = there.find(directory.path, directory.directory)
         return Content(there, found) if found is not None else None
 
-    def sourced(self, workspace: str, commit: CommitRef, path: str) -> Content | None:
+    def sourced(self, workspace: str, commit: CommitRef, path: str, border: str | None = None) -> Content | None:
         """Where a commit of another repository has the content of a workspace: in the directory `path` there. None
-        where it is not here, or has no such directory."""
+        where it is not here, or has no such directory. `border`: the path of the source, where that is around it."""
         if self.repositories is None or not commit:
             return None
         try:
             repo = self.repositories.of(commit)
-            tree = ContentTree(repo, repo.commit(commit.id).tree, self._of_theirs(repo)[1])
+            tree = ContentTree(repo, repo.commit(commit.id).tree, self._of_theirs(repo)[1], border)
             tree.claims |= self.directories_in(commit.repository)
             found = tree.content(workspace, path)
         except RepositoryUnreadable:
@@ -145,8 +146,9 @@ class Sources:
         """Where the content is read that a workspace is served with. `tree`: of the commit that it is served at;
         `elsewhere`: what its record says."""
         if "repository" in elsewhere:
-            commit = commits.parse(elsewhere["commit"])
-            return self.sourced(directory.path, commit, elsewhere.get("path", "")) or self.absent(tree, directory)
+            commit, path = commits.parse(elsewhere["commit"]), elsewhere.get("path", "")
+            found = self.sourced(directory.path, commit, path, elsewhere.get(BORDER))
+            return found or self.absent(tree, directory)
         found = self.pinned(tree, directory, elsewhere["commit"]) if elsewhere else None
         return found or Content(tree, directory)
 

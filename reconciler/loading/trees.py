@@ -107,9 +107,9 @@ class Trees:
             return grafts
         return grafts.with_(self.graft({**graft.said, **source, "path": theirs}))
 
-    def since(self, commit: CommitRef, path: str, here: WorkspaceTree) -> Grafts:
+    def since(self, commit: CommitRef, path: str, here: WorkspaceTree, border: str | None = None) -> Grafts:
         """The standing ones, but that of the workspace which the one at `path` is below, as that commit has it. `here`:
-        the tree in which it stands."""
+        the tree in which it stands; `border`: the path of the source then, None: as now."""
         above, graft = paths.parent(path), None
         while above is not None and graft is None:
             place = here.plain.find(above)
@@ -117,7 +117,8 @@ class Trees:
             above = paths.parent(above)
         if graft is None:
             return self.grafts
-        return self.grafts.with_(self.graft({**graft.said, "commit": str(commit)}))
+        then = {"path": border} if border is not None else {}
+        return self.grafts.with_(self.graft({**graft.said, "commit": str(commit), **then}))
 
     def directories_in(self, repository: str) -> dict[str, str]:
         """The directories of a tenant's repository that are those of workspaces, or were and are not anybody else's

@@ -34,8 +34,9 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     over: 1f0c… 2026-…       the pin of the commit that it is served at, where that is over (its commit and its end):
                              it counts for nothing, whatever the clock says by now
     content: shop-1abc.77ab…  of one whose content comes from another repository: the commit there that is served
-    source: {of: 1abc…, repository: https://…, branch: main, path: deploy/kid}   of one that stands in the source of
-                             another: the logical cluster of that one, and where `content` is a commit
+    source: {of: 1abc…, repository: https://…, branch: main, path: deploy/kid, border: deploy}   of one that stands in
+                             the source of another: the logical cluster of that one, where `content` is a commit, and
+                             the path of that source
     type: root:organization  where workspace.yaml does not name it in full; root:universal if it is not here
     brought:                 only while held back, or where its type cannot be resolved by now: what it brought
       {writes: Store, builtins: Kubernetes, labels: {tier: gold}}

@@ -195,10 +195,15 @@ def test_a_directory_of_his_is_a_workspace_below(
 
 def is_recorded(plane: Plane, clone: Clone, was: str) -> bool:
     """Whether the status branch says what is served, and no longer what was."""
+    found = recorded(plane)
+    return "content:" in found and was not in found and clone.git("rev-parse", "HEAD").strip() != ""
+
+
+def recorded(plane: Plane) -> str:
+    """Which commits of sources the status branch says to be served."""
     where = str(plane.data / "repo" / "fleet.git")
     command = ["git", "-C", where, "grep", "-h", "content:", "treeplane/status"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    return "content:" in found and was not in found and clone.git("rev-parse", "HEAD").strip() != ""
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
 class Reader:
@@ -303,6 +308,48 @@ def test_what_a_tenant_renders_is_served_and_suspended(
     assert web() == "first"
     clone.push("origin", "HEAD:main")
     eventually(lambda: web() == "second", 60, "and follows its branch again")
+
+
+def test_what_a_workspace_below_renders_is_served_beside_one_that_fails(
+    plane: Callable[..., Plane], tenant: Tenant, tmp_path: Path, eventually: Any, kubectl_program: Path
+) -> None:
+    """Of a base that stands above both of them in the source's path; and again after a loss."""
+    folder, data = set_out(tmp_path, tenant.url, **tenant.secret)
+    base, kids = tenant.work / "deploy" / "base", [tenant.work / "deploy" / name for name in ("one", "two")]
+    for made in (base, *kids):
+        made.mkdir(parents=True)
+    (tenant.work / "deploy" / ".treeplaneignore").write_text("/base\n")
+    (base / "kustomization.yaml").write_text("resources: [web.yaml]\n")
+    (base / "web.yaml").write_text(config("first", "web"))
+    for kid in kids:
+        (kid / "workspace.yaml").write_text("")
+        (kid / "kustomization.yaml").write_text(f"namePrefix: {kid.name}-\nresources: [../base]\n")
+    tenant.push("x")
+    running = plane(folder, *OPTIONS, "--rendering-kubectl", str(kubectl_program), data=data)
+
+    def web(name: str) -> str:
+        words = ("get", "configmap", f"{name}-web", "-o", "jsonpath={.data.a}")
+        return running.kubectl(*words, workspace=f"root:a:{name}", check=False)
+
+    eventually(lambda: [web("one"), web("two")] == ["first"] * 2, 60, "what comes of both is served")
+    (base / "web.yaml").write_text(config("second", "web"))
+    (kids[1] / "kustomization.yaml").write_text("resources: [../one]\n")
+    tenant.push("y")
+    eventually(lambda: web("one") == "second", 60, "the base is another one")
+    listed = running.kubectl("get", "workspaces", "-o", "json", workspace="root:a")
+    told = {each["metadata"]["name"]: json.dumps(each["status"]) for each in json.loads(listed)["items"]}
+    assert "cannot be rendered" in told["two"]
+    assert "it names deploy/one, which is not this workspace's" in told["two"]
+    assert ("cannot be rendered" in told["one"], web("two")) == (False, "first")
+    (kids[1] / "kustomization.yaml").write_text("namePrefix: two-\nresources: [../base]\n")
+    last = tenant.push("z")
+    eventually(lambda: web("two") == "second", 60, "it is mended")
+    eventually(lambda: recorded(running).count(last) == 2, 60, "all is recorded")
+    running.stop()
+    for name in ("store", "mirror", "sources", "rendering"):
+        shutil.rmtree(running.data / name, ignore_errors=True)
+    running.start()
+    eventually(lambda: [web("one"), web("two")] == ["second"] * 2, 60, "and comes back")
 
 
 def treeplane(clone: Clone, *words: str) -> str:

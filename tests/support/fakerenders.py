@@ -49,6 +49,10 @@ class FakeRenders:
         self._go_on.set()
         self.slow.clear()
 
+    def forget(self) -> None:
+        """What was rendered is not kept."""
+        self._cache.clear()
+
     def rendered(self, request: RenderRequest) -> Rendered:
         if self.away or request.directory in self.fails:
             return Rendered(fault="there is no program here", hint="put one here", lasting=False)

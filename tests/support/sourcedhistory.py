@@ -90,7 +90,7 @@ class Sourcing:
             "beside": {f"{at}/extra.yaml": configmap("extra")},
             "fleet": {"workspaces/root/app.yaml": configmap(v=str(number))},
             "kid": {f"{at}/kid/workspace.yaml": "", f"{at}/kid/k.yaml": configmap("k", v=str(number))},
-            "twin": {f"{at}/own/{_child(number)}/{name}": configmap() * (name == "app.yaml") for name in FILES},
+            "twin": {f"{at}/own/{child(number)}/{name}": configmap() * (name == "app.yaml") for name in FILES},
             "drop": {at: None},
             "bind": {f"{B}/workspace.yaml": "", f"{B}/binding.json": binding("root:a")},
             "use": {f"{B}/workspace.yaml": "", f"{B}/w.json": widget(size=number)},
@@ -122,13 +122,13 @@ class Sourcing:
                 "empty": {"deploy": None},
                 "leave": {"deploy/kid/workspace.yaml": ""},
                 "child": {
-                    f"deploy/{_child(number)}/workspace.yaml": "",
-                    f"deploy/{_child(number)}/app.yaml": configmap(v=str(number)),
+                    f"deploy/{child(number)}/workspace.yaml": "",
+                    f"deploy/{child(number)}/app.yaml": configmap(v=str(number)),
                 },
-                "spoil": {f"deploy/{_child(number)}/app.yaml": "broken: [\n"},
-                "remove": {f"deploy/{_child(number)}": None},
-                "orphan": {f"deploy/{_child(number)}/workspace.yaml": None},
-                "deny": {f"deploy/{_child(number)}/workspace.yaml": sourcing()},
+                "spoil": {f"deploy/{child(number)}/app.yaml": "broken: [\n"},
+                "remove": {f"deploy/{child(number)}": None},
+                "orphan": {f"deploy/{child(number)}/workspace.yaml": None},
+                "deny": {f"deploy/{child(number)}/workspace.yaml": sourcing()},
                 "gone": {"deploy/kid": None, "deploy/more": None},
                 "mend": {"deploy/app.yaml": configmap(), "deploy/schema.json": schema(), "deploy/kid": None},
                 "export": {
@@ -195,7 +195,7 @@ class Sourcing:
         return {line.split(":")[0].strip(): line.split("'")[1] for line in lines} or None
 
 
-def _child(number: int) -> str:
+def child(number: int) -> str:
     """The directory of a workspace in a tenant's repository."""
     return ("one", "group/two", "one/three")[number % 3]
 

@@ -64,8 +64,9 @@ def note_feeds(at: Judgement, *, held: bool) -> None:
     rendered = sources.rendered(*case.content) if case.content is not None else ()
     if before is None and not rendered:
         return
-    theirs = case.content is not None and not case.content.tree.is_fleets
-    found = feeds.fed_by(sources.renders.fingerprint, rendered, late=at.gathered.late, theirs=theirs)
+    found = None
+    if case.content is not None:
+        found = feeds.fed_by(sources.renders.fingerprint, case.content, rendered, late=at.gathered.late)
     if held and before is not None:
         found = found.also(before) if found is not None else before
     if found != before:

@@ -20,6 +20,7 @@ from reconciler.commands.sourcing import Sourcing
 from reconciler.loading import feeds
 from reconciler.loading.sources import Sources
 from reconciler.rendering.rendering import NOWHERE, Renders
+from reconciler.rendering.request import RenderRequest
 
 SECRET = "keys"
 _LONG = 20.0
@@ -360,3 +361,97 @@ def test_of_what_is_served_a_start_reads_nothing(
     head = followed.shop.head
     name = followed.fleet.record("root:a").source["commit"].partition(".")[0]
     followed.until(lambda: followed.sourcing.remotes.head(name, "main") == head)
+
+
+KIDS = {
+    f"deploy/{name}/{file}": text
+    for name in ("one", "two")
+    for file, text in {
+        "workspace.yaml": "",
+        "k/kustomization.yaml": "resources: [x.yaml]\n",
+        "k/x.yaml": configmap("x", v="1"),
+    }.items()
+}
+
+
+@pytest.fixture
+def inheriting(rendering: tuple[Followed, FakeRenders]) -> tuple[Followed, FakeRenders]:
+    """The same, with workspaces below root:a that render something, too."""
+    followed, _ = rendering
+    followed.shop.commit({**KIDS})
+    paths = ("root:a:one", "root:a:two")
+    followed.until(lambda: paths_of(followed) >= {*paths} and all(x_of(followed, path) == "1" for path in paths))
+    return rendering
+
+
+def paths_of(followed: Followed) -> set[str]:
+    return followed.fleet.paths()
+
+
+def x_of(followed: Followed, path: str) -> str:
+    return (followed.fleet.data(path, "x") or {}).get("v", "")
+
+
+def test_a_head_counts_once_what_is_below_is_rendered_too(
+    inheriting: tuple[Followed, FakeRenders], tmp_path: Path
+) -> None:
+    """And nobody waits for it, nor is held meanwhile."""
+    followed, renders = inheriting
+    fleet, other = followed.fleet, FleetRepo(tmp_path / "remotes" / "other.git")
+    renders.slow = {"deploy/two/k"}
+    followed.shop.commit(
+        {f"deploy/{name}/k/x.yaml": configmap("x", v="2") for name in ("one", "two")} | {"deploy/app.yaml": None}
+    )
+    other.commit({"deploy/app.yaml": configmap(a="new")})
+    followed.until(lambda: fleet.data("root:b") == {"a": "new"} and renders.asked.count("deploy/one/k") == 2)
+    assert (fleet.held(), x_of(followed, "root:a:one"), fleet.data("root:a")) == ({}, "1", {"a": "shop"})
+    renders.go_on()
+    followed.until(lambda: x_of(followed, "root:a:one") == x_of(followed, "root:a:two") == "2")
+    assert (fleet.held(), fleet.data("root:a")) == ({}, None)
+
+
+def test_what_failed_for_now_below_is_tried_again(inheriting: tuple[Followed, FakeRenders]) -> None:
+    followed, renders = inheriting
+    fleet = followed.fleet
+    renders.fails = {"deploy/two/k"}
+    followed.shop.commit({f"deploy/{name}/k/x.yaml": configmap("x", v="2") for name in ("one", "two")})
+    followed.until(lambda: "there is no program here" in str(fleet.held()))
+    assert [*fleet.held()] == ["root:a:two"]
+    assert (x_of(followed, "root:a:one"), x_of(followed, "root:a:two")) == ("2", "1")
+    renders.fails.clear()
+    followed.sourcing.render_again(feeds.late(fleet.store))
+    followed.until(lambda: x_of(followed, "root:a:two") == "2")
+    assert (fleet.held(), feeds.late(fleet.store)) == ({}, set())
+
+
+def test_what_is_lost_of_what_was_rendered_is_waited_for_by_who_needs_it(
+    inheriting: tuple[Followed, FakeRenders],
+) -> None:
+    followed, renders = inheriting
+    fleet = followed.fleet
+    renders.forget()
+    renders.slow = {"deploy/two/k"}
+    fleet.loader.look_again(["root:a:two"])
+    assert "what programs make of it is not known yet" in str(fleet.held())
+    assert x_of(followed, "root:a:two") == "1"
+    renders.go_on()
+    followed.until(lambda: fleet.held() == {})
+
+
+def test_who_has_nothing_new_to_render_is_not_begun(
+    inheriting: tuple[Followed, FakeRenders], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed, renders = inheriting
+    asked = [*renders.asked]
+    seen = list[str]()
+    is_at_hand = renders.is_at_hand
+
+    def noting(request: RenderRequest) -> bool:
+        seen.append(request.directory)
+        return is_at_hand(request)
+
+    monkeypatch.setattr(renders, "is_at_hand", noting)
+    followed.shop.commit({"deploy/one/k/x.yaml": configmap("x", v="2")})
+    followed.until(lambda: x_of(followed, "root:a:one") == "2")
+    assert renders.asked == [*asked, "deploy/one/k"]
+    assert "deploy/two/k" not in seen

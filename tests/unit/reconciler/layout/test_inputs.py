@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import yaml
@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from support.fleetrepo import TREEPLANE_YAML
 
 from reconciler.layout import inputs
-from reconciler.layout.inputs import InputFinder, Inputs, files_of, states
+from reconciler.layout.contenttree import ContentTree
+from reconciler.layout.inputs import InputFinder, Inputs, files_of, states, states_there
 from reconciler.layout.tree import WorkspaceTree
+from reconciler.repository.objects import TreeEntry
 
 Planted = Callable[..., WorkspaceTree]
 Files = dict[str, bytes]
@@ -112,6 +114,93 @@ def test_what_has_too_many_files_says_so(planted: Planted, monkeypatch: pytest.M
     monkeypatch.setattr(inputs, "_MOST", 3)
     tree = planted({**BEGIN, MARKER: naming("../base"), **{f"{K}/{n}": b"" for n in range(4)}})
     assert found(tree).fault == "what it names has more than 3 files"
+
+
+def test_what_many_name_is_looked_through_once_and_not_to_its_end(
+    planted: Planted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "_MOST", 20)
+    many = {f"{A}/big/{number}.yaml": b"" for number in range(100)}
+    markers = {f"{A}/k{number}/kustomization.yaml": naming("../big") for number in range(5)}
+    tree, looked = planted({**BEGIN, **many, **markers}), list[str]()
+    place, finder, all_below = tree.find("root:a"), InputFinder(), tree.all_below
+
+    def counting(directory: str) -> Iterator[tuple[str, TreeEntry]]:
+        for found in all_below(directory):
+            looked.append(found[0])
+            yield found
+
+    monkeypatch.setattr(tree, "all_below", counting)
+    assert place is not None
+    faults = {finder.of(tree, place, marker).fault for marker in markers}
+    assert faults == {"what it names has more than 20 files"}
+    assert len([path for path in looked if "/big/" in path]) == 21
+
+
+def test_kustomizations_are_looked_through_up_to_a_size(planted: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "_MOST_BYTES", 2 * 1024 * 1024)
+    large = naming("../base") + b"#" * 1024 * 1000
+    tree = planted({**BEGIN, MARKER: b"", **{f"{K}/{n}/kustomization.yaml": large for n in range(2)}})
+    assert found(tree).fault == ""
+    more = planted({f"{K}/{n}/kustomization.yaml": large for n in range(2, 9)}, tree)
+    assert found(more).fault == "what it names has kustomizations of more than 2 MiB"
+
+
+# --- in a tenant's repository
+
+KID = "deploy/in/kid"
+THERE: Files = {
+    "deploy/in/workspace.yaml": b"",
+    "deploy/in/base/x.yaml": b"",
+    f"{KID}/workspace.yaml": b"",
+    f"{KID}/k/kustomization.yaml": b"",
+    f"{KID}/own/x.yaml": b"",
+    f"{KID}/deep/workspace.yaml": b"",
+    f"{KID}/deep/x.yaml": b"",
+    "deploy/two/workspace.yaml": b"",
+    "deploy/two/base/x.yaml": b"",
+    "deploy/base/x.yaml": b"",
+    "deploy/base/inner/workspace.yaml": b"",
+    "deploy/base/inner/y.yaml": b"",
+    "bases/x.yaml": b"",
+    "treeplane.yaml": SHARED,
+}
+SEEN = {"../../base": "deploy/in/base", "../../../base": "deploy/base", "../own": f"{KID}/own"}
+UNSEEN = ["../../../two/base", "../../../two", "../deep", "../../../../bases", "../../..", "../..", "../../../.."]
+
+
+def seen_there(planted: Planted, *names: str, border: str = "deploy") -> tuple[set[str], Inputs]:
+    marker = f"{KID}/k/kustomization.yaml"
+    fleets = planted({**THERE, marker: naming(*names)})
+    tree = ContentTree(fleets.repo, fleets.tree_id, path=border)
+    place = tree.content("root:a:in:kid", KID)
+    assert place is not None
+    made = InputFinder().of(tree, place, marker)
+    return {file for file, _ in files_of(tree, made)} - {marker}, made
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_within_a_source_it_sees_what_it_stands_in(planted: Planted, name: str) -> None:
+    assert seen_there(planted, name)[0] == {f"{SEEN[name]}/x.yaml"}
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_within_a_source_no_other_workspaces_files_are_seen(planted: Planted, name: str) -> None:
+    """Nor what is outside of its path, or around the workspace itself."""
+    files, made = seen_there(planted, name)
+    assert (files, len(made.seen)) == (set(), 1)
+
+
+def test_a_border_makes_what_is_outside_of_it_unseen(planted: Planted) -> None:
+    assert seen_there(planted, "../../../base", "../own", border=KID)[0] == {f"{KID}/own/x.yaml"}
+
+
+def test_what_becomes_another_workspaces_says_so(planted: Planted) -> None:
+    """Though it be the same."""
+    names = ["deploy/base", "deploy/two/base", "bases", "deploy/none"]
+    one, other = planted(THERE), planted({**THERE, "deploy/two/workspace.yaml": None, "deploy/base/x.yaml": b"2"})
+    was, now = (states_there(ContentTree(tree.repo, tree.tree_id), "deploy", names) for tree in (one, other))
+    assert [before == after for before, after in zip(was, now, strict=True)] == [False, False, True, True]
 
 
 # --- what it follows from

@@ -272,6 +272,15 @@ def test_another_repository_brings_others_once_it_is_here(fleet: SourcedFleet, a
     recovers(fleet, another, "again")
 
 
+def test_another_path_of_the_same_commit_brings_others(fleet: SourcedFleet, another: Another) -> None:
+    fleet.push({"prod/app.yaml": configmap(a="prod"), "prod/two/workspace.yaml": ""})
+    fleet.commit({f"{A}/workspace.yaml": sourcing(path="prod")})
+    settle(fleet)
+    assert "root:a:two" in fleet.paths()
+    assert "was removed" in " ".join(fleet.held()["root:a:kid"])
+    recovers(fleet, another)
+
+
 def test_they_go_with_spec_source(fleet: SourcedFleet, another: Another) -> None:
     fleet.commit({f"{A}/workspace.yaml": "", f"{A}/app.yaml": configmap(a="home")})
     settle(fleet)
@@ -335,9 +344,9 @@ def test_nobody_else_is_looked_at(fleet: SourcedFleet) -> None:
     judged: list[str] = []
     make = fleet.loader.sources.sourced
 
-    def noting(path: str, commit: CommitRef, directory: str) -> Any:
+    def noting(path: str, commit: CommitRef, directory: str, border: str | None = None) -> Any:
         judged.append(path)
-        return make(path, commit, directory)
+        return make(path, commit, directory, border)
 
     fleet.loader.sources.sourced = noting  # type: ignore[method-assign]
     fleet.commit({f"{B}/app.yaml": configmap(a="new")})

@@ -1,5 +1,6 @@
-"""Directories of tenants' repositories that are rendered, apart from who judges, among what is pushed, programs that
-fail or change, losses and restarts: what is served is what comes of its commit, and a recovery finds the same."""
+"""Directories of tenants' repositories that are rendered, apart from who judges, of the workspace with the source and
+of those below it there, among what is pushed, programs that fail or change, losses and restarts: what is served is what
+comes of its commit, and a recovery finds the same."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from support.fakerenders import FakeRenders
 from support.loadedfleet import configmap
 from support.recoveries import assert_same
 from support.sourcedfleet import SourcedFleet
-from support.sourcedhistory import Sourcing, agreed
+from support.sourcedhistory import Sourcing, agreed, child
 
 from apiserver.model import commits
 from reconciler.layout.contenttree import ContentTree
@@ -26,6 +27,7 @@ WORDS = (
     *("render", "render", "x", "x", "base", "outside", "plain", "nothing", "fails", "works", "version"),
     *("push", "mend", "break", "back", "forth", "rewrite", "let", "permit", "swap", "path", "home", "source", "fleet"),
     *("away", "here", "follow", "publish", "restart", "die", "lose", "allow"),
+    *("child", "kids", "kids", "kid x", "kid base", "base x", "kid fails", "kid plain", "below", "remove", "orphan"),
 )
 HISTORIES = st.lists(st.tuples(st.sampled_from(WORDS), st.integers(0, 47), st.booleans()), min_size=1, max_size=12)
 History = list[tuple[str, int, bool]]
@@ -81,11 +83,31 @@ class Rendering(Sourcing):
             "outside": {ENTRY: "resources: [x.yaml, ../../prod/app.yaml]\n"},
             "plain": {"deploy/k": None, "deploy/base": None},
             "nothing": {ENTRY: "resources: []\n"},
+            **self.of_a_child(f"deploy/{child(number)}", number),
         }
         if word in said:
             self.push(url, said[word])
         else:
             super().at_the_tenants(word, url, number)
+
+    def of_a_child(self, at: str, number: int) -> dict[str, dict[str, str | None]]:
+        """What happens to a workspace below the path."""
+        up, k = "../" * at.count("/"), f"{at}/k"
+        base = {
+            "deploy/.treeplaneignore": "/base\n",
+            "deploy/base/kustomization.yaml": "resources: [y.yaml]\n",
+            "deploy/base/y.yaml": configmap("y", v=str(number)),
+        }
+        rendered = {f"{at}/workspace.yaml": "", f"{k}/x.yaml": configmap("x", v=str(number))}
+        return {
+            "kids": {**rendered, f"{k}/kustomization.yaml": f"namePrefix: c{number % 2}-\nresources: [x.yaml]\n"},
+            "kid x": {f"{k}/x.yaml": configmap("x", v=str(number))},
+            "kid base": {**rendered, **base, f"{k}/kustomization.yaml": f"resources: [x.yaml, {up}../base]\n"},
+            "base x": {"deploy/base/y.yaml": configmap("y", v=str(number))},
+            "kid fails": {f"{k}/kustomization.yaml": "resources: [none.yaml]\n"},
+            "kid plain": {k: None},
+            "below": {f"{k}/in/workspace.yaml": ""},
+        }
 
     def look(self, fleet: SourcedFleet) -> None:
         super().look(fleet)
@@ -99,8 +121,9 @@ class Rendering(Sourcing):
 
     def declared(self, source: dict[str, str]) -> set[str]:
         """Names of the ConfigMaps that a commit of a source says, rendered ones among them."""
-        repo = self.tenants.at(source["repository"]).repo
-        here = ContentTree(repo, repo.commit(commits.parse(source["commit"]).id).tree)
+        repo, commit = self.tenants.at(source["repository"]).repo, commits.parse(source["commit"])
+        here = ContentTree(repo, repo.commit(commit.id).tree, path=source.get("border"))
+        here.claims |= self.fleet.loader.sources.directories_in(commit.repository)
         place = here.content("root:a", source.get("path", ""))
         assert place is not None
         found = manifests(Sources(FakeRenders(self.renders.stamp)).of(here, place))
@@ -130,6 +153,12 @@ def begin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @example(history=[("render", 0, True), ("x", 0, True), ("lose", 0, True), ("outside", 0, True)])
 @example(history=[("render", 0, True), ("fails", 0, False), ("x", 2, True), ("works", 0, True), ("version", 1, True)])
 @example(history=[("base", 0, True), ("base", 2, True), ("fails", 0, False), ("lose", 0, True), ("plain", 0, True)])
+@example(
+    history=[("kids", 0, True), ("kid base", 1, True), ("base x", 2, True), ("lose", 0, True), ("version", 1, True)]
+)
+@example(history=[("kids", 2, True), ("fails", 0, False), ("kid x", 2, True), ("works", 0, True), ("below", 2, True)])
+@example(history=[("kid base", 4, True), ("path", 0, True), ("lose", 0, True), ("path", 2, True), ("allow", 0, True)])
+@example(history=[("kids", 0, False), ("die", 2, False), ("kid x", 0, False), ("die", 4, False), ("restart", 0, True)])
 def test_what_is_served_is_what_comes_of_its_commit(begin: Any, history: History) -> None:
     happening = begin()
     for word, number, load in history:
