@@ -54,7 +54,7 @@ async def run(plane: Plane, options: argparse.Namespace) -> None:
     credentials = Credentials.read(plane.kubeconfig)
     store, commit, inner = (
         Server(path, credentials, f"/clusters/root:{path}", plane.pids)
-        for path in ("store", "commit", f"store:{PARENT}0")
+        for path in ("store-1", "commit-1", f"store-1:{PARENT}0")
     )
     number = options.number
     alone = await one_by_one(store, SINGLE)

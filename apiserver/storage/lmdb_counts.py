@@ -56,11 +56,15 @@ class Counted:
 
     def total(self, env: LmdbEnvironment, txn: Transaction, cluster: str, besides: frozenset[str]) -> int:
         """As `number_of`, with what this transaction did so far."""
+        return _sum(env, txn, self.of_cluster(env, txn, cluster), besides)
+
+    def of_cluster(self, env: LmdbEnvironment, txn: Transaction, cluster: str) -> dict[bytes, int]:
+        """As the function of that name, with what this transaction did so far; 0 of what it took all of."""
         name = cluster.encode()
         numbers = _read(env, txn, name)[1]
         for resource, more in self._clusters.get(name, {}).items():
             numbers[resource] = numbers.get(resource, 0) + more
-        return _sum(env, txn, numbers, besides)
+        return numbers
 
 
 def counts(name: str, besides: frozenset[str]) -> bool:

@@ -34,6 +34,7 @@ from apiserver.storage.protocol import (
     CheckRow,
     Conflict,
     Delete,
+    DeleteAll,
     Op,
     Put,
     PutRow,
@@ -41,6 +42,7 @@ from apiserver.storage.protocol import (
     RowConflict,
     RowOp,
     TooMany,
+    check_apart,
 )
 from apiserver.storage.templates import Filled
 
@@ -90,10 +92,8 @@ class _Effect(NamedTuple):
         """As it is stored without a template. Only to be asked for where it is needed: it may have to be made."""
         return self.whole or layout.encode_object(self.revision, put.stamp, put.value)
 
-    def concerns(self, index: Index, forms: indexes.ByForm) -> bool:
-        """Whether what an index looks for may stand in what was there or in what comes."""
-        if self.previous is not None and index.hint in self.previous:
-            return True
+    def comes_with(self, index: Index, forms: indexes.ByForm) -> bool:
+        """Whether what an index looks for may stand in what comes."""
         put = self.put
         return put is not None and put.may_say(index.hint) and forms.has_terms(index, self.key, put)
 
@@ -128,9 +128,11 @@ class Group:
     def _apply(self, effects: list[_Effect], *, logged: bool) -> None:
         state, put, size, last_marked = self._state, self._txn.put, 0, self._state.marked
         for effect in effects:
-            key, full, previous, _, _, revision, marked = effect
+            key, full, previous, new, _, revision, marked = effect
             for index in self._env.indexes.of(key.resource):
-                if effect.concerns(index, self._forms):
+                if (previous is not None and index.hint in previous) or (
+                    new is not None and effect.comes_with(index, self._forms)
+                ):
                     indexes.change(self._env, self._txn, index, indexes.Changed(key, previous, effect.record))
             if marked:
                 last_marked = revision
@@ -170,6 +172,7 @@ class Group:
         own: dict[bytes, _Effect] = {}
         changed: dict[bytes, bytes | None] = {}
         checks: list[CheckNumber] = []
+        check_apart(ops)
         for op in ops:
             if isinstance(op, CheckNumber):
                 checks.append(op)
@@ -178,6 +181,12 @@ class Group:
             if isinstance(op, RowOp):
                 self._check_row(op, changed)
                 revisions.append(0)
+                continue
+            if isinstance(op, DeleteAll):
+                gone = self._all_of(op, revision)
+                effects += gone
+                revision += len(gone)
+                revisions.append(revision if gone else 0)
                 continue
             key = op.key
             full = self._env.intern(self._txn, key.resource, self.interned) + limits.tail(key)
@@ -196,6 +205,33 @@ class Group:
         for check in checks:
             self._check_number(check, effects)
         return revisions, effects, changed
+
+    def _all_of(self, op: DeleteAll, revision: int) -> list[_Effect]:
+        """`revision`: the last that was taken."""
+        numbers = self._counted.of_cluster(self._env, self._txn, op.cluster)
+        named = sorted((self._name(number), number) for number in numbers)
+        found: list[_Effect] = []
+        whole, marked = self._references.whole, self._env.marked
+        with self._txn.cursor(db=self._env.objects) as cursor:
+            for resource, number in named:
+                first, end = layout.prefix(number, op.cluster, None)
+                if resource.startswith("~") or not cursor.set_range(first):
+                    continue
+                for full, raw in cursor.iternext():
+                    if full >= end:
+                        break
+                    key = layout.split(full, resource)
+                    if layout.revision_of(raw) > op.since:
+                        raise Conflict(key, op.since, layout.revision_of(raw))
+                    revision += 1
+                    previous = whole(key, full, raw)
+                    found.append(_Effect(key, full, previous, None, b"", revision, resource in marked))
+        return found
+
+    def _name(self, number: bytes) -> str:
+        """Of a resource, which may be new in this transaction."""
+        new = (name for name, each in self.interned.items() if each == number) if self.interned else ()
+        return next(iter(new), "") or self._env.resource_name(self._txn, number)
 
     def _check_number(self, check: CheckNumber, effects: list[_Effect]) -> None:
         """Of a call with all that it does."""

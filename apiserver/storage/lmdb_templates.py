@@ -67,7 +67,11 @@ class References:
     def read(self, key: Key, full: bytes) -> bytes | None:
         """What is stored of an object, whole. `full`: its key as stored."""
         raw = self._txn.get(full)
-        if raw is None or raw[layout.STAMPED] != layout.REFERENCE:
+        return None if raw is None else self.whole(key, full, raw)
+
+    def whole(self, key: Key, full: bytes, raw: bytes) -> bytes:
+        """The same of one that was read."""
+        if raw[layout.STAMPED] != layout.REFERENCE:
             return raw
         self._held[full] = raw[layout.OBJECT_HEAD : _AT]
         return plain(self._env, self._txn, key, raw)

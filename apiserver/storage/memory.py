@@ -33,6 +33,7 @@ from apiserver.storage.protocol import (
     Compacted,
     Conflict,
     Delete,
+    DeleteAll,
     Op,
     Page,
     Put,
@@ -45,6 +46,7 @@ from apiserver.storage.protocol import (
     Store,
     TooMany,
     View,
+    check_apart,
 )
 
 log = logging.getLogger(__name__)
@@ -305,6 +307,7 @@ class MemoryStore(MemoryReader):
             after = before.copy()
             try:
                 self.check(under)
+                check_apart(ops)
                 revisions = [self._apply(after, op) for op in ops]
                 for op in ops:
                     if isinstance(op, CheckNumber):
@@ -326,6 +329,8 @@ class MemoryStore(MemoryReader):
             return 0
         if isinstance(op, RowOp):
             return self._apply_row(state, op)
+        if isinstance(op, DeleteAll):
+            return self._apply_all(state, op)
         key, before = op.key, state.objects.get(op.key)
         limits.check_resource(key.resource)
         limits.check_length(key, 4 + len(limits.tail(key)))
@@ -345,6 +350,13 @@ class MemoryStore(MemoryReader):
         self._index(state, key, before, record)
         self._mark(state, key)
         return state.revision
+
+    def _apply_all(self, state: _State, op: DeleteAll) -> int:
+        gone = sorted(key for key in state.objects if key.cluster == op.cluster and not key.resource.startswith("~"))
+        for key in gone:
+            if state.objects[key].revision > op.since:
+                raise Conflict(key, op.since, state.objects[key].revision)
+        return max([self._apply(state, Delete(key)) for key in gone], default=0)
 
     @staticmethod
     def _apply_row(state: _State, op: RowOp) -> int:

@@ -26,10 +26,11 @@ how far he is (`checkpoint`) goes on from there, and who is behind the bounds is
 Reads are synchronous, local and quick; nothing that a read holds outlives the call, but for that of a view. A write
 resolves once it would survive the machine, and once the reads of this process see it.
 
-What may join. Every write is what one transaction of etcd can do: comparisons of a key's revision or of a row's bytes,
-puts and deletes, and nothing that reads in between; what several operations on one key come to is known to who sends
-them. Counts, marks and entries of indexes follow from the objects, so each machine's replica keeps its own; `view` and
-all other reads are the replica's, and a write resolves when it has arrived there.
+What may join. Every write is what one transaction of etcd can do: comparisons of a key's revision, of all those of a
+range, or of a row's bytes, puts and deletes, of a range, too, and nothing that reads in between; what several
+operations on one key come to is known to who sends them. Counts, marks and entries of indexes follow from the objects,
+so each machine's replica keeps its own; `view` and all other reads are the replica's, and a write resolves when it has
+arrived there.
 """
 
 from __future__ import annotations
@@ -115,6 +116,18 @@ class Delete(NamedTuple):
     expect: int | None = None
 
 
+class DeleteAll(NamedTuple):
+    """Remove all that a workspace has but Treeplane's own (`~…`), in the order of ReadView.keys. Fails the whole
+    transaction with Conflict where any of it was written after the revision `since`, so what was read at that revision
+    is what goes. Its revision is that of the last object that went, 0 where there was none.
+
+    Raises ValueError where the same call writes such an object of that workspace, too.
+    """
+
+    cluster: str
+    since: int
+
+
 class Check(NamedTuple):
     """Write nothing, but fail the whole transaction unless the key's revision is `expect` (NEVER: absent)."""
 
@@ -159,7 +172,17 @@ class CheckNumber(NamedTuple):
 
 
 RowOp = PutRow | DeleteRow | CheckRow
-Op = Put | Delete | Check | RowOp | CheckNumber
+Op = Put | Delete | DeleteAll | Check | RowOp | CheckNumber
+
+
+def check_apart(ops: Sequence[Op]) -> None:
+    """Raises ValueError where one call writes an object of a workspace of which it removes all."""
+    clusters = [op.cluster for op in ops if isinstance(op, DeleteAll)]
+    if not clusters:
+        return
+    written = {op.key.cluster for op in ops if isinstance(op, Put | Delete) and not op.key.resource.startswith("~")}
+    if len({*clusters}) < len(clusters) or not written.isdisjoint(clusters):
+        raise ValueError(f"one call removes all of {', '.join(sorted(clusters))} and writes to it")
 
 
 def checkpoint(name: str, revision: int) -> PutRow:

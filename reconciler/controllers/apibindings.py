@@ -71,7 +71,8 @@ class APIBindings(Controller[Concerned]):
     def keys_of(self, entry: Entry) -> Iterable[Concerned]:
         cluster, resource = entry.key.cluster, entry.key.resource
         if resource == Internal.WORKSPACE:
-            yield from (Concerned("", True, path) for path in tree.places_left(entry.value, entry.previous))
+            left = tree.places_left(entry.value, entry.previous)
+            yield from (Concerned("", True, path) for path in left if self._is_looked_for(path))
         elif resource in (EXPORTS, SCHEMAS):
             yield Concerned(cluster, takers=True)
         elif resource not in (BINDINGS, CRDS):
@@ -79,6 +80,11 @@ class APIBindings(Controller[Concerned]):
                 yield Concerned(cluster)
         elif any(value is not None and _RUNTIME in value for value in (entry.value, entry.previous)) or _is_news(entry):
             yield Concerned(cluster)
+
+    def _is_looked_for(self, path: str) -> bool:
+        """Whether any workspace takes, or could take, what the one at a path offers. Who comes to do so later looks
+        itself."""
+        return tree.workspace_at(self._store, path) is not None or bool(consumers.of(self._store, path))
 
     def reconcile(self, key: Concerned) -> Future[list[int]] | None:
         there, record = tree.check_there(self._store, key.cluster), tree.workspace_of(self._store, key.cluster)

@@ -86,3 +86,6 @@ class Controller(Generic[K]):
         again if its write fails.
         """
         raise NotImplementedError
+
+    def hand_over(self) -> None:
+        """Writes that were returned are about to be waited for: whoever gathers them (together.py) writes them now."""

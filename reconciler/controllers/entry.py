@@ -19,13 +19,23 @@ def decode(value: bytes) -> Object:
 
 class Entry:
     """One entry of the log; or, `shown`, an object that is there. `value` None: deleted; `previous` None: created, or
-    shown. Decoded when somebody asks, once for all who do, so nobody may change what `obj` and `before` give."""
+    shown. `with_workspace`: it is certain that its workspace went with all that was in it, at once or soon after, so
+    what concerns that workspace alone needs no look. Decoded when somebody asks, once for all who do, so nobody may
+    change what `obj` and `before` give."""
 
-    __slots__ = ("_before", "_obj", "key", "previous", "revision", "shown", "value")
+    __slots__ = ("_before", "_obj", "key", "previous", "revision", "shown", "value", "with_workspace")
 
     def __init__(
-        self, key: Key, revision: int, value: bytes | None, previous: bytes | None = None, *, shown: bool = False
+        self,
+        key: Key,
+        revision: int,
+        value: bytes | None,
+        previous: bytes | None = None,
+        *,
+        shown: bool = False,
+        with_workspace: bool = False,
     ) -> None:
+        self.with_workspace = with_workspace
         self.key, self.revision, self.value, self.previous, self.shown = key, revision, value, previous, shown
         self._obj: Object | None = None
         self._before: Object | None = None

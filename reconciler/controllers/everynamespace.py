@@ -37,7 +37,7 @@ class EveryNamespace(Controller[Key]):
         if key.resource == NAMESPACES:
             if entry.value is not None and self._wants(key, entry.value):
                 yield key
-        elif key.name == self._called and (self._repairs or entry.value is None):
+        elif key.name == self._called and (self._repairs or entry.value is None) and not entry.with_workspace:
             yield Key(NAMESPACES, key.cluster, "", key.namespace)
 
     def _wants(self, namespace: Key, value: bytes) -> bool:

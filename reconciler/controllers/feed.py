@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from apiserver.model.keys import Key
-from apiserver.storage.protocol import Compacted, Store
+from apiserver.model.keys import Internal, Key
+from apiserver.storage.protocol import Change, Compacted, Store
 from reconciler.controllers import checkpoints
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
@@ -157,7 +157,9 @@ class Feed:
         saved = time.monotonic()
         while not self._stopped.is_set():
             self._bell.clear()
-            handed, idle = self._handed, [f for f in (*self._followers, *self._new) if not f.busy()]
+            followers = (*self._followers, *self._new)
+            busy = {asked: asked() for asked in {f.busy for f in followers}}  # most ask the same
+            handed, idle = self._handed, [f for f in followers if not busy[f.busy]]
             try:
                 self.catch_up(idle)
                 if time.monotonic() - saved >= self.SAVE_SECONDS:
@@ -190,14 +192,17 @@ class Feed:
             if not changes:
                 self.reached = until  # its last entries were forgotten, or never written
                 return
+            ends = _ends(changes)
             for change in changes:
                 followers = self._asking.get(change.key.resource)
                 if followers is None:
                     followers = self._find(change.key.resource)
                 if followers:
-                    entry = Entry(change.key, change.revision, change.value, change.previous)
+                    gone = change.value is None and change.revision < ends.get(change.key.cluster, 0)
+                    entry = Entry(change.key, change.revision, change.value, change.previous, with_workspace=gone)
                     for follower in followers:
-                        _tell(follower, entry)
+                        if change.revision > follower.since:
+                            _tell(follower, entry)
             self.reached = changes[-1].revision
             self._handed += len(changes)
 
@@ -256,6 +261,12 @@ class Feed:
             follower.ready.set()
 
 
+def _ends(changes: Iterable[Change]) -> dict[str, int]:
+    """The logical clusters that end among some changes, with the revisions of what stands for them. Of one whose
+    objects went in the page before nothing is known here: they are looked at as others are."""
+    return {c.key.cluster: c.revision for c in changes if c.key.resource == Internal.WORKSPACE and c.value is None}
+
+
 def _among(resource: str, names: frozenset[str]) -> bool:
     if resource in names:
         return True
@@ -264,10 +275,9 @@ def _among(resource: str, names: frozenset[str]) -> bool:
 
 def _tell(follower: Follower, entry: Entry) -> None:
     """An object that one controller cannot read must not keep it, or others, from the rest."""
-    if not entry.shown and entry.revision <= follower.since:
-        return
     try:
-        follower.take(follower.controller.keys_of(entry), SHOWN if entry.shown else entry.revision)
+        for key in follower.controller.keys_of(entry):
+            follower.take((key,), SHOWN if entry.shown else entry.revision)
     except Exception as error:
         log_failure(follower.controller.name, entry.key, error)
 

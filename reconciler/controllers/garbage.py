@@ -59,6 +59,8 @@ class Garbage(Controller[Key]):
         self._by_uid: dict[tuple[str, str], Key] = {}
         self._undecided: dict[str, set[Key]] = {}
         """By cluster: dependents to look at again when its kinds change. A restart looks at each of them again."""
+        self._free = ""
+        """The logical cluster that was found last to have nothing with an owner, until an entry says that it has."""
         self._lock = threading.Lock()
         self._standing = OwnerLookup(store, kinds)
 
@@ -68,6 +70,7 @@ class Garbage(Controller[Key]):
         self._foreground.clear()
         self._by_uid.clear()
         self._undecided.clear()
+        self._free = ""
         for found in self._store.indexed(indexes.ENDING):
             record = self._store.get(found.key)
             if record is not None and _WAITING[0] in record.value:
@@ -75,7 +78,9 @@ class Garbage(Controller[Key]):
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:
         key = entry.key
-        references = references_of(entry.obj) if entry.value is not None and MENTION in entry.value else ()
+        references: tuple[Reference, ...] = ()
+        if entry.value is not None and MENTION in entry.value:
+            references, self._free = references_of(entry.obj), ""
         ends = self._ends(entry)
         if references or ends:
             yield key
@@ -116,7 +121,10 @@ class Garbage(Controller[Key]):
     def _left(self, entry: Entry) -> Iterable[Key]:
         """Whoever belonged to what is gone, or is another now, is looked at."""
         cluster = entry.key.cluster
-        if entry.previous is None or not has_dependents(self._store, cluster):
+        if entry.previous is None or entry.with_workspace or cluster == self._free:
+            return
+        if not has_dependents(self._store, cluster):
+            self._free = cluster
             return
         uid = _uid(entry.before)
         if entry.value is not None and _uid(entry.obj) == uid:

@@ -27,7 +27,8 @@ class Grants(Controller[str]):
         self._store, self._uses, self._index, self._look = store, uses, index, look
 
     def keys_of(self, entry: Entry) -> Iterable[str]:
-        yield entry.key.cluster
+        if not entry.with_workspace:  # else its Locations went, too, which is told of themselves
+            yield entry.key.cluster
 
     def reconcile(self, key: str) -> None:
         around = self._index.around(key)

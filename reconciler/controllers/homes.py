@@ -52,14 +52,15 @@ class HomeWorkspaces(Controller[Key]):
         return self._end(key) if key.resource == LOGICAL_CLUSTERS else self._make(key)
 
     def _end(self, key: Key) -> Future[list[int]] | None:
-        there, found = tree.workspace_of(self._store, key.cluster), self._store.get(key)
-        if there is None or not there.is_home or there.leaves or found is None:
-            return None
-        if not orjson.loads(found.value)["metadata"].get("deletionTimestamp"):
-            return None
-        if departure.is_over(self._store, there, None):
-            return self._store.write(*gone(self._store, there, None))
-        _, changes = departure.depart(self._store, there, None, Moment(NONE, int(time.time())))
+        with self._store.view() as view:
+            there, found = tree.workspace_of(view, key.cluster), view.get(key)
+            if there is None or not there.is_home or there.leaves or found is None:
+                return None
+            if not orjson.loads(found.value)["metadata"].get("deletionTimestamp"):
+                return None
+            if departure.is_over(view, there, None):
+                return self._store.write(*gone(view, there, None))
+            _, changes = departure.depart(view, there, None, Moment(NONE, int(time.time())))
         return self._store.write(*changes.ops())
 
     def _make(self, key: Key) -> Future[list[int]] | None:

@@ -148,8 +148,10 @@ class Manager:
             self._failed(item, work, error, again)
         finally:
             self._queue.done(item)
-        if written and (len(written) >= _TOGETHER or not len(self._queue)):
-            self._await(written, again)
+        if not len(self._queue):
+            self._await(written, len(written), again)
+        elif len(written) >= 2 * _TOGETHER:
+            self._await(written, _TOGETHER, again)  # the store is at work on the others meanwhile
 
     def _done(self, item: Item, work: KeyAtWork) -> None:
         self._queue.forget(item)
@@ -166,15 +168,20 @@ class Manager:
             log_failure(self._controllers[number].name, key, error)
         self._queue.retry(item)
 
-    def _await(self, written: _Written, again: Callable[[Item], None]) -> None:
-        for item, work, writes in written:
+    def _await(self, written: _Written, number: int, again: Callable[[Item], None]) -> None:
+        """The first so many."""
+        if not number:
+            return
+        for controller in self._controllers:
+            controller.hand_over()
+        for item, work, writes in written[:number]:
             try:
                 for each in writes:
                     each.result()
                 self._done(item, work)
             except Exception as error:
                 self._failed(item, work, error, again)
-        written.clear()
+        del written[:number]
 
     def _load(self) -> None:
         """Show the controllers what they have to see, and take up their appointments."""

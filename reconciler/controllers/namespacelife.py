@@ -102,6 +102,8 @@ class NamespaceLife(Controller[Key]):
     def keys_of(self, entry: Entry) -> Iterable[Key]:
         key = entry.key
         if key.resource == NAMESPACES:
+            if entry.with_workspace and (key.cluster, key.name) not in self._ending:
+                return  # nothing is left in it
             if entry.value is None:
                 self._went(key, entry.revision)
                 yield key

@@ -31,8 +31,11 @@ class Stragglers(Controller[str]):
         self._store = store
 
     def keys_of(self, entry: Entry) -> Iterable[str]:
-        if entry.value is None:
+        if entry.value is None and self._left(entry.key.cluster):
             yield entry.key.cluster
+
+    def _left(self, cluster: str) -> bool:
+        return any(not each.startswith("~") for each in self._store.resources(cluster))
 
     def reconcile(self, key: str) -> Future[list[int]] | None:
         """Two facts: the log says that the workspace was taken away (no recovery is in the log), and there is none of

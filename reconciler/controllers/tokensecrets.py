@@ -45,6 +45,8 @@ class TokenSecrets(Controller[Key]):
         self._identity = identity
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:
+        if entry.with_workspace:
+            return  # with the Secrets of the account
         if entry.key.resource == ACCOUNTS or (entry.value is not None and _TYPE in entry.value):
             yield entry.key
 

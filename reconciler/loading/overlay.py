@@ -25,6 +25,7 @@ from apiserver.storage.protocol import (
     CheckRow,
     Conflict,
     Delete,
+    DeleteAll,
     Op,
     Page,
     Put,
@@ -199,6 +200,7 @@ class Overlay:
     def _undo(self, ops: Iterable[Op]) -> Callable[[], None]:
         """What puts back all that one transaction writes."""
         keys = {op.key for op in ops if isinstance(op, Put | Delete)}
+        keys |= {key for op in ops if isinstance(op, DeleteAll) for key in self.keys(op.cluster)}
         places = {(op.table, op.row) for op in ops if isinstance(op, RowOp)}
         written = {key: self._written[key] for key in keys if key in self._written}
         there = {place: self._rows[place] for place in places if place in self._rows}
@@ -219,6 +221,8 @@ class Overlay:
             return 0  # it is for writes through the API
         if isinstance(op, RowOp):
             return self._apply_row(op)
+        if isinstance(op, DeleteAll):
+            return max([self._apply(Delete(key)) for key in self._all_of(op)], default=0)
         found = self.get(op.key)
         revision = found.revision if found is not None else 0
         if op.expect is not None and op.expect != revision:
@@ -230,6 +234,14 @@ class Overlay:
         stamp = op.stamp if isinstance(op, Put) else b""
         self._written[op.key] = None if isinstance(op, Delete) else Record(op.key, self.revision(), op.value, stamp)
         return self.revision()
+
+    def _all_of(self, op: DeleteAll) -> list[Key]:
+        """What it takes away. Raises Conflict."""
+        found = [key for key in self.keys(op.cluster) if not key.resource.startswith("~")]
+        for record in self.get_many(found):
+            if record is not None and record.revision > op.since:
+                raise Conflict(record.key, op.since, record.revision)
+        return found
 
     def _apply_row(self, op: RowOp) -> int:
         expected = None if op.expect is ABSENT else op.expect

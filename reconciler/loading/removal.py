@@ -14,7 +14,7 @@ from apiserver.model.tables import Table, row_key
 from apiserver.registry import keptschemas
 from apiserver.registry.tree import WorkspaceRecord, forgotten
 from apiserver.storage.paging import rows
-from apiserver.storage.protocol import Delete, DeleteRow, Op, Store, View
+from apiserver.storage.protocol import Delete, DeleteAll, DeleteRow, Op, Record, Store, View
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.consumers import listing
 
@@ -32,12 +32,26 @@ def remove(store: Store, record: WorkspaceRecord, parent: WorkspaceRecord | None
     if parent is not None:
         gone.append(Key(WORKSPACES, parent.cluster, "", paths.base(record.path)))
     changes.objects = [ObjectChange(ChangeKind.DELETED, Delete(key)) for key in gone]
-    changes.also += kept_schemas(store, gone)
-    ports = rows(store, Table.NODE_PORTS, row_key(record.cluster, ""))
-    changes.also.extend(DeleteRow(Table.NODE_PORTS, row.key) for row in ports)
-    changes.also.extend(listing(store, record.path, ()))
-    changes.also.extend(forgotten(record))
+    changes.also += [*kept_schemas(store, gone), *_beside(store, record)]
     return changes
+
+
+def at_once(view: View, record: WorkspaceRecord, above: Record | None) -> list[Op]:
+    """The same, without reading what is in it: refused where somebody writes to any of that after the view at hand.
+    `above`: the Workspace that stands for it, None where there is none."""
+    ops: list[Op] = [DeleteAll(record.cluster, view.revision())]
+    if above is not None:
+        ops.append(Delete(above.key, above.revision))
+    if view.count(SCHEMAS, record.cluster):
+        ops += kept_schemas(view, view.keys(record.cluster))
+    return [*ops, *_beside(view, record)]
+
+
+def _beside(store: View, record: WorkspaceRecord) -> list[Op]:
+    """What takes away what is kept of a workspace beside its objects, its record last."""
+    ports = rows(store, Table.NODE_PORTS, row_key(record.cluster, ""))
+    freed = [DeleteRow(Table.NODE_PORTS, row.key) for row in ports]
+    return [*freed, *listing(store, record.path, ()), *forgotten(record)]
 
 
 def unless_changed(store: View, changes: WorkspaceChanges) -> WorkspaceChanges:

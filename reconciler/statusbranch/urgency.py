@@ -8,6 +8,7 @@ decisions) is known to the store alone.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from enum import IntEnum
 from typing import Any
 
@@ -35,13 +36,14 @@ class Urgency(IntEnum):
     URGENT = 2
 
 
-def of(change: Change) -> Urgency:
-    """What a change asks for. Where it cannot be told cheaply, more rather than less."""
+def of(change: Change, without: Container[str] = ()) -> Urgency:
+    """What a change asks for. Where it cannot be told cheaply, more rather than less. `without`: logical clusters of
+    which nothing is recorded."""
     key, values = change.key, (change.value, change.previous)
     if key.resource in _WHOLE:
         stored = tree.is_stored if key.resource == Internal.WORKSPACE else residue.is_runtime
         return Urgency.NOTHING if all(v is None or stored(v) for v in values) else Urgency.URGENT
-    if not residue.may_leave(key) or all(v is None or residue.is_runtime(v) for v in values):
+    if key.cluster in without or not residue.may_leave(key) or all(v is None or residue.is_runtime(v) for v in values):
         return Urgency.NOTHING
     if change.value is None or change.previous is None:
         return Urgency.URGENT
@@ -49,6 +51,14 @@ def of(change: Change) -> Urgency:
     if _lasting(now) != _lasting(before) or _decided(key.resource, now) != _decided(key.resource, before):
         return Urgency.URGENT
     return Urgency.STATUS if now.get("status") != before.get("status") else Urgency.NOTHING
+
+
+def unrecorded(changes: Iterable[Change]) -> frozenset[str]:
+    """The logical clusters that come or go among some changes and that no commit knows of: of what is in them there is
+    no file."""
+    placed = [change for change in changes if change.key.resource == Internal.WORKSPACE]
+    known = {c.key.cluster for c in placed for v in (c.value, c.previous) if v is not None and not tree.is_stored(v)}
+    return frozenset(change.key.cluster for change in placed) - known
 
 
 def _lasting(obj: Object) -> Object:

@@ -44,6 +44,8 @@ from reconciler.statusbranch.urgency import Urgency
 log = logging.getLogger(__name__)
 
 _BATCH = 4_096
+_AHEAD = 256
+"""Entries behind a batch that may say which workspace its last ones were of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,8 +290,10 @@ class StatusWriter:
                 if not changes:
                     break
                 self._looked = changes[-1].revision
+                ahead = self._store.changes(self._looked, _AHEAD) if len(changes) == _BATCH else []
+                without = urgency.unrecorded([*changes, *ahead])
                 for change in changes:
-                    asked = urgency.of(change)
+                    asked = urgency.of(change, without)
                     if asked == Urgency.URGENT:
                         self._schedule.urgent(now)
                         break

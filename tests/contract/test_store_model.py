@@ -30,6 +30,7 @@ from apiserver.storage.protocol import (
     Compacted,
     Conflict,
     Delete,
+    DeleteAll,
     DeleteRow,
     Op,
     Put,
@@ -54,7 +55,8 @@ KEYS = st.builds(
 VALUES = st.tuples(st.binary(max_size=3), st.sampled_from([b"", b"", b"st"]))
 EXPECT = st.sampled_from(["none", "none", "right", "right", "never", "wrong"])
 OPS = st.lists(
-    st.tuples(st.sampled_from(["put", "put", "like", "like", "delete", "check"]), KEYS, VALUES, EXPECT), max_size=5
+    st.tuples(st.sampled_from(["put", "put", "like", "like", "delete", "check", "all"]), KEYS, VALUES, EXPECT),
+    max_size=5,
 )
 TABLES = [Table.FLEET, Table.KEPT_SECRETS]
 NAMES = ["", "a", "a\0b", "ab", "x" * 600 + "a", "x" * 600 + "b"]
@@ -95,6 +97,8 @@ class Model:
                 ops.append(Put(key, said, expect, stamp, cut(key, said, [(Kind.TEXT, value.hex())])))
             elif verb == "delete":
                 ops.append(Delete(key, expect))
+            elif verb == "all":
+                ops.append(DeleteAll(key.cluster, self.revision if kind in ("none", "right") else self.revision - 3))
             else:
                 ops.append(Check(key, found if expect is None else expect))
         return ops
@@ -113,7 +117,36 @@ class Model:
                 ops.append(CheckRow(*at, right if expect is None else expect))
         return ops
 
+    def all_of(self, ops: list[Op]) -> dict[str, list[Key]]:
+        """What goes of each workspace of which a call removes all."""
+        found: dict[str, list[Key]] = {}
+        for op in ops:
+            if isinstance(op, DeleteAll):
+                others = [o for o in ops if isinstance(o, Put | Delete) and o.key.cluster == op.cluster]
+                if others or op.cluster in found:
+                    raise ValueError(f"of {op.cluster} all goes, and something else is written")
+                found[op.cluster] = sorted(key for key in self.now if key.cluster == op.cluster)
+        return found
+
+    def alone(self, ops: list[Op]) -> list[Op]:
+        """The same with each object that goes for itself."""
+        gone = self.all_of(ops)
+        for op in ops:
+            if isinstance(op, DeleteAll):
+                for key in gone[op.cluster]:
+                    if self.now[key][0] > op.since:
+                        raise Conflict(key, op.since, self.now[key][0])
+        return [each for op in ops for each in (map(Delete, gone[op.cluster]) if isinstance(op, DeleteAll) else [op])]
+
     def write(self, ops: list[Op], logged: bool) -> list[int]:
+        gone, answers = self.all_of(ops), self.write_each(self.alone(ops), logged)
+        answer = []
+        for op in ops:
+            these = [answers.pop(0) for _ in (gone[op.cluster] if isinstance(op, DeleteAll) else [op])]
+            answer.append(max(these, default=0))
+        return answer
+
+    def write_each(self, ops: list[Op], logged: bool) -> list[int]:
         revision, state, states, log, answer = self.revision, self.now, {}, [], []
         rows = dict(self.rows)
         for op in ops:
@@ -198,10 +231,14 @@ class Machine(RuleBasedStateMachine):
         for drawn, drawn_rows, logged in writes:
             ops = [*self.model.row_ops(drawn_rows), *self.model.ops(drawn)]
             write = self.store.write if logged else self.store.fill
-            pairs.append((write(*ops), self.expected(ops, logged)))
-        for answer, expected in pairs:
+            pairs.append((ops, write(*ops), self.expected(ops, logged)))
+        for ops, answer, expected in pairs:
             error = answer.exception()
-            if isinstance(expected, Conflict):
+            if isinstance(expected, ValueError):
+                assert isinstance(error, ValueError)
+            elif isinstance(expected, Conflict) and any(isinstance(op, DeleteAll) for op in ops):
+                assert isinstance(error, Conflict)  # which of several is told, their order says
+            elif isinstance(expected, Conflict):
                 assert isinstance(error, Conflict)
                 assert type(error) is type(expected)
                 assert (error.key, error.expected, error.revision) == (
@@ -212,11 +249,11 @@ class Machine(RuleBasedStateMachine):
             else:
                 assert answer.result() == expected
 
-    def expected(self, ops: list[Op], logged: bool) -> list[int] | Conflict:
+    def expected(self, ops: list[Op], logged: bool) -> list[int] | Conflict | ValueError:
         try:
             return self.model.write(ops, logged)
-        except Conflict as conflict:
-            return conflict
+        except (Conflict, ValueError) as refused:
+            return refused
 
     @rule(keep=st.integers(0, 20))
     def compact(self, keep: int) -> None:

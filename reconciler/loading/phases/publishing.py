@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry.tree import listed, placed, put_workspace, summary_in
-from apiserver.storage.protocol import CheckNumber, Op, PutRow, Row, RowOp
+from apiserver.storage.protocol import Check, Delete, Op, Put, PutRow, Row
 from reconciler.loading import feeds
 from reconciler.loading.changeset import ChangeKind
 from reconciler.loading.consumers import listing, named_by_stored, taken
@@ -94,7 +94,7 @@ def seal(at: Judgement) -> None:
 
 def _tells(cluster: str, op: Op) -> bool:
     """Whether it is an object's by which whoever follows the workspace hears of it."""
-    return not isinstance(op, RowOp | CheckNumber) and (op.key.cluster == cluster or op.key.resource == WORKSPACES)
+    return isinstance(op, Put | Delete | Check) and (op.key.cluster == cluster or op.key.resource == WORKSPACES)
 
 
 def _kept_secrets(at: Judgement) -> list[Op]:

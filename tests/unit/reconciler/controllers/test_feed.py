@@ -10,7 +10,7 @@ import pytest
 from support.countedstore import CountedStore
 from support.following import Following
 
-from apiserver.model.keys import Key
+from apiserver.model.keys import Internal, Key
 from apiserver.storage.protocol import Delete, Put, Store
 from reconciler.controllers import entry as entries
 from reconciler.controllers import feed as feeds
@@ -118,6 +118,45 @@ def test_resources_are_asked_for_with_or_without_identity(store: Store) -> None:
     assert [r for r, _ in plain.told] == ["pods"]
     assert [r for r, _ in any_.told] == ["pods", "pods:abc"]
     assert [r for r, _ in all_.told] == ["pods", "pods:abc", "podsets"]
+
+
+class Ends(Recorder):
+    """Notes which objects it is told to have gone with their workspace."""
+
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
+        if entry.value is None:
+            self.told.append((entry.key.name, "with it" if entry.with_workspace else "alone"))
+        return ()
+
+
+def test_what_goes_with_its_workspace_is_told_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = Ends(EVERYTHING)
+    following = Following.of(store, ends)
+    for name in "abc":
+        put(store, "a", name, cluster="mine")
+    put(store, "a", "other", cluster="other")
+    following.settle()
+    place = Key(Internal.WORKSPACE, "mine", "", "")
+    store.write(Put(place, b"root:mine\nstored")).result()
+    store.write(Delete(Key("a", "mine", "", "a"))).result()
+    store.write(*(Delete(Key("a", "mine", "", name)) for name in "bc"), Delete(place)).result()
+    store.write(Delete(Key("a", "other", "", "other"))).result()
+    store.write(Put(place, b"root:mine\nstored")).result()  # it came again
+    put(store, "a", "d", cluster="mine")
+    store.write(Delete(Key("a", "mine", "", "d"))).result()
+    following.settle()
+    gone = [("a", "with it"), ("b", "with it"), ("c", "with it"), ("other", "alone"), ("d", "alone")]
+    assert ends.told == gone
+    monkeypatch.setattr(feeds, "_PAGE", 1)
+    late = Ends(EVERYTHING)
+    late.shown = NO_RESOURCES
+    again = Following.of(store, late)
+    again.settle()
+    store.write(Delete(place), Delete(Key("a", "mine", "", "d"))).result()
+    put(store, "a", "e", cluster="mine")
+    store.write(Delete(Key("a", "mine", "", "e")), Delete(place)).result()
+    again.settle()
+    assert late.told == [("e", "alone")], "where the page does not tell"
 
 
 def test_what_need_not_be_shown_is_not_read(store: Store, counting: CountedStore) -> None:

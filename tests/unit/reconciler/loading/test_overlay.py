@@ -12,7 +12,7 @@ from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.storage.declared import Declared, Index
 from apiserver.storage.memory import MemoryStore
-from apiserver.storage.protocol import Check, Conflict, Delete, DeleteRow, Op, Put, PutRow
+from apiserver.storage.protocol import Check, Conflict, Delete, DeleteAll, DeleteRow, Op, Put, PutRow
 from reconciler.loading.overlay import Overlay
 
 NAMES = ["a", "b", "c", "hidden"]
@@ -89,3 +89,19 @@ def test_where_nothing_is_hidden_it_is_as_one_store(
         assert over.count(each) == expected.count(each)
     assert over.number("root") == expected.number("root")
     assert over.keys("root") == expected.keys("root")
+
+
+def test_all_of_a_workspace_goes_but_what_is_treeplanes_own() -> None:
+    store = MemoryStore()
+    own, other = Key("~own", "root", "", ""), Key("pods", "else", "default", "a")
+    store.write(*(Put(each, b"{}") for each in (key("a"), key("b", "others"), key("hidden"), own, other))).result()
+    over = Overlay(store, Hidden())
+    over.write(Put(key("c"), b"{}")).result()
+    seen = over.revision()
+    over.write(Put(key("a"), b"[]")).result()
+    with pytest.raises(Conflict):
+        over.write(Put(key("d"), b"{}"), DeleteAll("root", seen)).result()
+    assert over.keys("root") == [key("b", "others"), key("a"), key("c"), own]
+    over.write(DeleteAll("root", over.revision())).result()
+    assert (over.keys("root"), over.get(other) is not None) == ([own], True)
+    assert store.get(key("a")) is not None

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from apiserver.model.keys import Internal, Key
+from apiserver.registry.keptschemas import KEPT_SCHEMAS
 from apiserver.storage.protocol import Change
 from reconciler.statusbranch import urgency
 from reconciler.statusbranch.urgency import Urgency
@@ -66,6 +67,31 @@ def test_what_nobody_could_find_out_again_goes_at_once(key: Key, before: Object 
 )
 def test_statuses_can_be_observed_again(key: Key, before: Object, after: Object) -> None:
     assert urgency.of(change(key, before, after)) == Urgency.STATUS
+
+
+def placed(cluster: str, before: bytes | None, after: bytes | None) -> Change:
+    return Change(3, Key(Internal.WORKSPACE, cluster, "", ""), after, before, 2, b"")
+
+
+STORED, DECLARED = b"root:lab:shop\n\0", b"root:lab:shop\n/"
+
+
+def test_workspaces_that_no_commit_knows_of_are_told_by_what_stands_for_them() -> None:
+    inside = change(Key("namespaces", "gone", "", "default"), an_object(), None)
+    changes = [
+        inside,
+        placed("gone", STORED, None),
+        placed("new", None, STORED),
+        placed("declared", DECLARED, None),
+        placed("taken", STORED, DECLARED),
+        placed("taken", DECLARED, DECLARED),
+    ]
+    assert urgency.unrecorded(changes) == {"gone", "new"}
+    assert urgency.of(inside) == Urgency.URGENT
+    assert urgency.of(inside, urgency.unrecorded(changes)) == Urgency.NOTHING
+    assert urgency.of(placed("declared", DECLARED, None), urgency.unrecorded(changes)) == Urgency.URGENT
+    schema = change(Key(KEPT_SCHEMAS, "gone", "", "s"), None, an_object())
+    assert urgency.of(schema, {"gone"}) == Urgency.URGENT, "which others are served with"
 
 
 RUNTIME = {"annotations": {"treeplane.dev/origin": "runtime"}}
