@@ -7,12 +7,12 @@ one workspace are one transaction; those of many are on their way together, and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import Enum
 from functools import partial
 from itertools import chain
 from types import MethodType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import ParamSpec, TypeVar
 from weakref import ref
 
 import orjson
@@ -129,11 +129,6 @@ class Stepper:
         self._attempts: dict[str, int] = {}
         self._rounds: dict[str, int] = {}
         self.done = ChangeSet()
-
-    def asked_before(self, known: Mapping[str, Mapping[str, Any]]) -> Self:
-        """With what is known of workspaces that could not be judged so far, since another one left (Summary.asked)."""
-        self._cases.waited = known
-        return self
 
     def everything(self) -> ChangeSet:
         """All workspaces of the commit: a first load, or a check of all."""
