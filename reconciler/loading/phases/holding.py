@@ -51,6 +51,7 @@ def _hold(at: Judgement, lacking: Callable[[Judgement], Iterable[ObjectChange]])
     if not at.gathered.complete:
         return Go.WHOLE
     changes = WorkspaceChanges(at.case.path, why=_problems(at), refused=at.refused)
+    at.known.damaged = at.gathered.damaged
     at.verdict = Verdict(held(at, changes), changes)
     changes.objects += lacking(at)
     _tell(at)
