@@ -35,6 +35,10 @@ class Table(StrEnum):
     """<workspace path> → nothing: it offers something else, and who takes that is still to hear of it
     (reconciler/loading/untold.py)."""
 
+    VACATED = "vacated"
+    """<workspace path> → what is known of who may have workspaces there and below, of one that left and has gone: they
+    are still to be judged (reconciler/loading/vacated.py)."""
+
     FLEET = "fleet"
     """`record` → what is being loaded and served; `troubles` → what is wrong with it as a whole (registry/tree.py)."""
 

@@ -15,6 +15,7 @@ from reconciler.layout.grafts import OF, Grafts
 from reconciler.layout.sourceref import SourceRef
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.layout.whereabouts import Whereabouts
+from reconciler.loading import vacated
 from reconciler.loading.case import Case, Coming, Recorded, is_lost, was_served
 from reconciler.loading.elsewhere import Elsewhere
 from reconciler.loading.kept import KeptWorkspaces
@@ -30,7 +31,7 @@ from reconciler.plan.trespasses import Trespass, Trespasses
 class Cases:
     """Of one step. `places`: directories that are known already, by path; `at`: one that is being looked at.
     `trespasses`: what its commit does without a right, by workspace; `vouched`: see Case, as its commit has it;
-    `waited`: of workspaces that could not be judged until now, since another one left, what was known by then
+    `_waited`: of workspaces that could not be judged until now, since another one left, what was known by then
     (Summary.asked)."""
 
     def __init__(self, site: Site, target: StepTarget, world: World, kept: KeptWorkspaces, served: ServedTrees) -> None:
@@ -39,7 +40,7 @@ class Cases:
         self.places = Whereabouts()
         self.trespasses: dict[str, list[Trespass]] = {}
         self.vouched: Callable[[str], str] = lambda _: ""
-        self.waited: Mapping[str, Mapping[str, Any]] = {}
+        self._waited = {path: known for each in vacated.standing(site.store).values() for path, known in each.items()}
         self.at: WorkspaceDir | None = None
 
     def known(self, path: str) -> list[str] | None:
@@ -137,9 +138,8 @@ class Cases:
     def trespassed(self, path: str) -> Trespasses:
         """What was done to a workspace without a right, by this commit or before, as far as nobody allows it."""
         record = self._world.record(path)
-        known = summary(self._site.store, path) if record is not None and (record.errors or record.elsewhere) else {}
-        before = Trespasses.in_summary(known).also(Trespasses.in_summary(self.waited.get(path) or {}))
-        return self._still(path, before)
+        known = self._known(path, record) if record is None or record.errors or record.elsewhere else {}
+        return self._still(path, Trespasses.in_summary(known))
 
     def _still(self, path: str, before: Trespasses) -> Trespasses:
         allowed = self._target.admission.allows.get(path, frozenset())
@@ -171,9 +171,11 @@ class Cases:
     def _vouched(self, path: str, record: WorkspaceRecord | None) -> str:
         if record is not None and record.served:
             return ""
-        known = summary(self._site.store, path) if record is not None else {}
-        waited = self.waited.get(path) or {}
-        return self.vouched(path) or str(known.get("vouched") or waited.get("vouched") or "")
+        return self.vouched(path) or str(self._known(path, record).get("vouched") or "")
+
+    def _known(self, path: str, record: WorkspaceRecord | None) -> dict[str, Any]:
+        """What was found out about who may have it there: of one that was judged its summary says that."""
+        return summary(self._site.store, path) if record is not None else self._waited.get(path) or {}
 
     def _recorded(
         self, path: str, directory: WorkspaceDir | None

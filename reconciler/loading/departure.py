@@ -31,7 +31,7 @@ from apiserver.registry.tree import USUAL_TYPE, WorkspaceRecord, listed, placed,
 from apiserver.storage.paging import pages
 from apiserver.storage.protocol import Conflict, Delete, Op, Put, Record, Store, View
 from reconciler.layout.errors import LayoutError
-from reconciler.loading import parting
+from reconciler.loading import parting, vacated
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.consumers import listing
 from reconciler.loading.effects import ended, removed
@@ -141,9 +141,9 @@ class _Needed:
         return (record for name, record in self._spaces.items() if name not in self._namespaces)
 
 
-def go_on(store: Store, record: WorkspaceRecord, at: str) -> bool:
+def go_on(store: Store, record: WorkspaceRecord, at: str) -> None:
     """Something has gone that one that leaves may have waited for, or its last terminator is done: it goes, too, or
-    says what it waits for by now. Whether it went. `at`: the time (RFC 3339)."""
+    says what it waits for by now. `at`: the time (RFC 3339)."""
     for _ in range(_RETRIES):
         parent = tree.workspace_at(store, record.parent)
         if _begins_to_end(store, record):
@@ -151,16 +151,22 @@ def go_on(store: Store, record: WorkspaceRecord, at: str) -> bool:
                 store.write(*_ending(store, record, parent, at)).result()
             continue
         over = is_over(store, record, parent)
-        last = unless_changed(store, remove(store, record, parent)).ops() if over else []
+        last = _last(store, record, parent) if over else []
         over = over and is_over(store, record, parent)  # since what goes was read
         ops = last if over else tell(store, record, parent, at)
         try:
             if ops:
                 store.write(*ops).result()
-            return over
+            return
         except Conflict:
             continue  # somebody wrote to it meanwhile, and may have added a finalizer
     raise RuntimeError(f"workspace {record.path} is written to so often that it cannot be taken away")
+
+
+def _last(store: Store, record: WorkspaceRecord, parent: WorkspaceRecord | None) -> list[Op]:
+    """What ends it. What a commit has in its place is judged after that, whatever comes between (vacated)."""
+    vacate = vacated.vacate(record.path, dict(asked_behind(store, record)))
+    return [*unless_changed(store, remove(store, record, parent)).ops(), vacate]
 
 
 def _begins_to_end(store: View, record: WorkspaceRecord) -> bool:

@@ -23,6 +23,7 @@ from reconciler.loading.ahead import Ahead
 from reconciler.loading.case import Recorded
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.gate import Gate
+from reconciler.loading.halfgrafted import HalfGrafted, led_to
 from reconciler.loading.heads import BranchSettings
 from reconciler.loading.moment import Moments
 from reconciler.loading.returning import Returning
@@ -94,6 +95,7 @@ class FirstLoad:
             admitted=fleet.admitted or facts.admitted,
             verified=fleet.verified or facts.verified,
             grafts=known.grafts,
+            regrafting=fleet.regrafting or led_to(made.trees, facts),
         )
         made.whole.note(record)
         return record
@@ -105,6 +107,8 @@ class FirstLoad:
         way = FIRST_LOAD if tree.count(made.store) == 0 else RECOVERY
         left = recorded is not None and behind.has_objects(made.store)
         absent = self._ahead.absent(reader(recorded, here)) if recorded and self._ahead else frozenset[str]()
+        half = HalfGrafted(made.trees, fleet, reader(recorded, here)) if recorded and fleet.regrafting else None
+        absent |= half.gone() if half is not None else frozenset()
         stepper = made.stepper(way, fleet, fleet.commit, recorded=recorded, absent=absent, progress=progress)
         steps = [stepper.everything()]
         if left:
@@ -118,6 +122,8 @@ class FirstLoad:
                 made.stepper(RECHECK, fleet, fleet.commit, limits=made.whole.limits(fleet)).difference(here, held)
             )
             self._ahead.take(made.store, fleet, made.stepper)
+        if half is not None and recorded is not None:
+            half.bring(made.store, made.stepper, recorded)
         lost = recorded.commit if recorded is not None and is_lost(made.store, recorded, made.trees) else NONE
         fleet = replace(fleet, loaded=True, done=steps[0].judged, total=steps[0].judged, lost=lost)
         made.whole.note(fleet)

@@ -6,7 +6,7 @@ the workspace itself. Otherwise the cost follows the difference of the two trees
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from apiserver.model.origins import COMPUTED
@@ -16,7 +16,7 @@ from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import ManifestSource, Piece
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
-from reconciler.loading.case import Case
+from reconciler.loading.case import Case, was_served
 from reconciler.loading.render import Accepted
 from reconciler.loading.saidbefore import RenderedBefore
 from reconciler.loading.shipped import is_root_open, shipped
@@ -38,8 +38,8 @@ class Gathered:
     `workspace`: the manifest of workspace.yaml, if there is one; `old_workspace`: that of before, `shown_workspace`: of
     one that never was served that by which it was judged before. `accepted`: see ratcheting. `adopts`: the UID that its
     Workspace gets, as stated (phases/identified); "": whatever follows. `locked`: what is encrypted for others, in
-    words; `pardoned`: see Unsealing. `late`: something could not be rendered for the moment; `renders`: something is
-    rendered of what was read.
+    words; `damaged`, `pardoned`: see Unsealing. `late`: something could not be rendered for the moment; `renders`:
+    something is rendered of what was read.
     """
 
     complete: bool
@@ -54,6 +54,7 @@ class Gathered:
     accepted: Accepted | None = None
     adopts: str = ""
     locked: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
     pardoned: bool = False
     late: bool = False
     renders: bool = False
@@ -75,10 +76,10 @@ class Gathered:
 
 class Gatherer:
     """Reads through `sources`; `base` gives the tree at which a workspace is served now. `said`: what of that counts
-    where a program made it."""
+    where a program made it; `damaged`: see Summary."""
 
-    def __init__(self, sources: Sources, said: RenderedBefore | None = None) -> None:
-        self._sources, self._said = sources, said
+    def __init__(self, sources: Sources, said: RenderedBefore | None = None, damaged: Collection[str] = ()) -> None:
+        self._sources, self._said, self._damaged = sources, said, damaged
 
     def gather(self, case: Case, base: WorkspaceTree | None, *, whole: bool) -> Gathered:
         """`whole`: all of them, whatever changed."""
@@ -106,7 +107,7 @@ class Gatherer:
             if base is not None and turned:
                 out.old.extend(shipped(base, case.path))
             self._read_rest(case, before is not None, out)
-        _unseal(case, out)
+        _unseal(case, out, self._damaged)
         return out
 
     def is_same(self, case: Case, base: WorkspaceTree | None) -> bool:
@@ -151,12 +152,13 @@ class Gatherer:
         return self._said.of(piece) if self._said is not None else piece.manifests
 
 
-def _unseal(case: Case, out: Gathered) -> None:
+def _unseal(case: Case, out: Gathered, damaged: Collection[str]) -> None:
     """Opens what is encrypted, as far as there are keys for it. What was said before is nobody's fault by now."""
-    unsealing = Unsealing(case.keys, lenient=case.recorded is not None)
+    unsealing = Unsealing(case.keys, damaged, lenient=was_served(case.recorded))
     out.new = [unsealing.opened(manifest) for manifest in out.new]
     out.problems.extend(unsealing.problems)
     out.locked, out.pardoned = unsealing.locked(case.path), unsealing.pardoned
+    out.damaged = sorted(unsealing.damaged)
     out.old = [unsealing.opened(manifest) for manifest in out.old]
 
 

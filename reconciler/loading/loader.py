@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from apiserver.model import clock
@@ -27,7 +26,7 @@ from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Store
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.tree import WorkspaceTree
-from reconciler.loading import departure
+from reconciler.loading import departure, vacated
 from reconciler.loading.admission import FREE, Admission
 from reconciler.loading.ahead import Ahead
 from reconciler.loading.asked import NOTHING, Asked, Proposed
@@ -248,12 +247,14 @@ class Loader:
         _, done = self._advance(tree.fleet(self._store), commit)
         return Loaded(commit, (), (done,)) if isinstance(done, ChangeSet) else Loaded(commit, done)
 
-    def recheck(
-        self, paths: Iterable[str] = (), asked: Mapping[str, dict[str, Any]] = MappingProxyType({})
-    ) -> ChangeSet:
-        """Judge what does not follow from a commit: `paths` (their Secrets changed). In step already, nothing is
-        written. `asked`: of those that could not be judged until now, since another one left, see Summary."""
-        step = self._judge_again(RECHECK, paths, asked)
+    def recheck(self, paths: Iterable[str] = ()) -> ChangeSet:
+        """Judge what does not follow from a commit: `paths` (their Secrets changed), and what stands in the place of
+        workspaces that have gone (vacated). In step already, nothing is written."""
+        fleet, gone, also = tree.fleet(self._store), vacated.standing(self._store), {*paths}
+        for path in gone:
+            also |= self._standing_at(fleet, path)
+        step = self._judge_again(RECHECK, also)
+        vacated.judged(self._store, gone)
         for each in self._in_sources(self._grafting.follow):
             step = step.then(each)
         fleet = tree.fleet(self._store)
@@ -267,19 +268,22 @@ class Loader:
             tree.fleet(self._store),
             {*paths, *(each for path in paths for each in self._grafting.below(path))},
         )
-        asked = dict[str, dict[str, Any]]()
         for path in sorted(paths, key=lambda each: each.count(":"), reverse=True):
             record = tree.workspace_at(self._store, path)
-            asked |= departure.asked_behind(self._store, record) if record is not None and record.leaves else {}
             if record is not None and path in fleet.kept:
                 ops = told_anew(self._store, record)
                 self._store.write(*ops).result() if ops else None
-            if record is None or record.leaves:
-                gone = record is None or departure.go_on(self._store, record, clock.now())
-                here = self.tree_at(fleet)
-                place = here.find(path) if gone else None
-                also |= {each.path for each in here.workspaces(place)} if place is not None else set()
-        self.recheck(also, asked)
+            if record is None:
+                also |= self._standing_at(fleet, path)
+            elif record.leaves:
+                departure.go_on(self._store, record, clock.now())
+        self.recheck(also)
+
+    def _standing_at(self, fleet: FleetRecord, path: str) -> set[str]:
+        """The workspace that the served commit has at a path, and those below it."""
+        here = self.tree_at(fleet)
+        place = here.find(path)
+        return {each.path for each in here.workspaces(place)} if place is not None else set()
 
     def renew(self, is_wanted: Callable[[], bool] = lambda: False) -> bool:
         """Writes what ships with this version where another one shipped something else, workspace by workspace, until
@@ -299,9 +303,7 @@ class Loader:
         if found is not None:
             yield found
 
-    def _judge_again(
-        self, way: Way, paths: Iterable[str], asked: Mapping[str, dict[str, Any]] = MappingProxyType({})
-    ) -> ChangeSet:
+    def _judge_again(self, way: Way, paths: Iterable[str]) -> ChangeSet:
         """Judges workspaces at what is served of them. No commit has them say something else, so that bears the real
         time."""
         fleet, also = tree.fleet(self._store), {*paths}
@@ -312,7 +314,7 @@ class Loader:
         for commit in (*({*places.values()} - {fleet.commit}), fleet.commit):
             there = [path for path in also if places[path] == commit]
             stepper = self._stepper(way, fleet, commit, limits=limits, moment=Moment.now(commit))
-            step = stepper.asked_before(asked).difference(self._trees.at(commit), there)
+            step = stepper.difference(self._trees.at(commit), there)
         return step
 
     def _beyond(self, fleet: FleetRecord, some: Iterable[str]) -> Iterator[tuple[str, CommitRef]]:

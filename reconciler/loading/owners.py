@@ -7,8 +7,9 @@ touched without a right is held, and what is outside of all workspaces holds the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from apiserver.auth.pushing import may_push, may_take
 from apiserver.auth.user import User
@@ -22,6 +23,7 @@ from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import View
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.reach import OwnedPlace, TouchedPlace
+from reconciler.loading import vacated
 from reconciler.loading.admission import FREE, Admission, Barred
 from reconciler.loading.reliances import Reliance, Reliances
 from reconciler.loading.vouching import Voucher
@@ -201,15 +203,20 @@ def allowed(repo: Repository, commit: CommitRef) -> set[str]:
 
 
 def allowances(rights: PushRights, said: set[str]) -> Iterator[tuple[str, frozenset[str]]]:
-    """Which workspaces that are held, or wait for one that leaves, may go on, since somebody with the right that was
-    lacking says so, and what is allowed there. Costs what is held and what leaves."""
-    for at in {*tree.held(rights.view), *tree.leaving(rights.view)}:
-        summary = tree.summary(rights.view, at)
-        for path, known in ({at: summary} | (summary.get("asked") or {})).items():
-            found = Trespasses.in_summary(known)
-            free = frozenset(each.name for each in found if each.commit in said and _may_allow(rights, each))
-            if free:
-                yield path, free
+    """Which workspaces that are held, or wait for one that leaves or just left, may go on, since somebody with the
+    right that was lacking says so, and what is allowed there. Costs what is held and what leaves."""
+    summaries = {at: tree.summary(rights.view, at) for at in {*tree.held(rights.view), *tree.leaving(rights.view)}}
+    known = dict[str, Mapping[str, Any]]()
+    for asked in vacated.standing(rights.view).values():
+        known |= asked
+    known |= summaries
+    for each in summaries.values():
+        known |= each.get("asked") or {}
+    for path, said_of in known.items():
+        found = Trespasses.in_summary(said_of)
+        free = frozenset(each.name for each in found if each.commit in said and _may_allow(rights, each))
+        if free:
+            yield path, free
 
 
 def _may_allow(rights: PushRights, trespass: Trespass) -> bool:

@@ -83,7 +83,7 @@ class SourcedContent:
         if remotes.patient and at.is_unknown:
             return self._unasked(case, place, ref)
         found = self._content(case, ref, at, problems)
-        if found is not None and case.recorded is None and not pinned:
+        if found is not None and case.recorded is None:
             self._site.heads[case.path] = SeenHead(ref, at.head or at.served, found)
         if found is not None:
             problems += self._against_content(case, found)

@@ -7,12 +7,12 @@ one workspace are one transaction; those of many are on their way together, and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import Enum
 from functools import partial
 from itertools import chain
 from types import MethodType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import ParamSpec, TypeVar
 from weakref import ref
 
 import orjson
@@ -130,11 +130,6 @@ class Stepper:
         self._rounds: dict[str, int] = {}
         self.done = ChangeSet()
 
-    def asked_before(self, known: Mapping[str, Mapping[str, Any]]) -> Self:
-        """With what is known of workspaces that could not be judged so far, since another one left (Summary.asked)."""
-        self._cases.waited = known
-        return self
-
     def everything(self) -> ChangeSet:
         """All workspaces of the commit: a first load, or a check of all."""
         self._all = True
@@ -202,6 +197,7 @@ class Stepper:
         if any(is_root_open(each) != is_root_open(self._target.tree) for each in trees):
             self._forced.add(paths.ROOT)
         self._forced.update(self._allowed())
+        self._forced.update(self._displaced(found))
         kept = self._kept.paths() if not self._way.alone else ()
         further = {*self._forced, *kept} - found.changed - found.appeared
         rendered = sorted(
@@ -351,6 +347,13 @@ class Stepper:
         said = self._guard.said() if self._guard is not None and hears else ()
         for path, errors in tree.held(self._site.store).items() if said else ():
             if any(each in error for each in said for error in errors) and self._cases.find(path) is not None:
+                yield path
+
+    def _displaced(self, here: Touched) -> Iterator[str]:
+        """The workspaces that are held, and in whose directory the commit has another one."""
+        come = {place.directory: path for path in here.appeared | here.changed if (place := here.places.get(path))}
+        for path in tree.held(self._site.store) if come else ():
+            if come.get(self._stands(path), path) != path and self._cases.find(path) is not None:
                 yield path
 
     # -- judging, when it is a workspace's turn

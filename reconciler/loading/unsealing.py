@@ -2,13 +2,15 @@
 
 Called by gather, once for a judgement, and by files, which asks what is wrong with a file whatever keys there are. What
 was encrypted goes from here into the objects of a judgement and from there into the store; nothing here remembers it.
-Without a key an object stays what it is, which is no fault of the workspace; what a key opens and finds damaged is.
+Without a key an object stays what it is, which is no fault of the workspace; what a key opens and finds damaged is, and
+stays so when that key has gone.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 from apiserver.schema.defaults import copy_json
 from reconciler.encryption.agekeys import AgeIdentity
 from reconciler.encryption.document import EncryptedFile, OpenedFile
-from reconciler.encryption.faults import LockedFile, UnfitFile
+from reconciler.encryption.faults import DamagedFile, LockedFile, UnfitFile
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import SEALED, Manifest, SealedIn, of_document
 from reconciler.layout.yamldoc import YamlDocument
@@ -27,6 +29,8 @@ _MOST_TOLD = 20
 """Files that a workspace's condition names."""
 _UNASKED = LockedFile(())
 """In place of what is shown as it stands."""
+_FOUND_OUT = "a key found that it is damaged, and that is not here any more"
+_REMEDY = "take it as it was committed last, and edit it with sops; its key in keys/age/ tells what is wrong"
 _NOTED = 3
 """Recipients, and Secrets, that a message names."""
 
@@ -60,12 +64,14 @@ def faults(data: bytes, path: str) -> tuple[LayoutError, ...]:
 
 
 class Unsealing:
-    """Of one judgement. `problems`: what is damaged. `lenient`: that is locked instead, for a workspace that is brought
-    back: it was served at that commit before there was a key that found it out. `pardoned`: whether anything was."""
+    """Of one judgement. `problems`: what is damaged; `damaged`: digests of such files, with those that a key found to
+    be so before (`known`, see Summary). `lenient`: that is locked instead, for a workspace that is brought back: it was
+    served at that commit before there was a key that found it out. `pardoned`: whether anything was."""
 
-    def __init__(self, keys: WorkspaceKeys, *, lenient: bool = False) -> None:
-        self._keys, self._lenient = keys, lenient
+    def __init__(self, keys: WorkspaceKeys, known: Collection[str] = (), *, lenient: bool = False) -> None:
+        self._keys, self._known, self._lenient = keys, known, lenient
         self.pardoned = False
+        self.damaged = set[str]()
         self._files: dict[bytes, OpenedFile | LockedFile | UnfitFile] = {}
         self._values: dict[SealedIn, Object] = {}
         self._locked: dict[tuple[str, str, str], LockedFile | UnfitFile] = {}
@@ -97,18 +103,27 @@ class Unsealing:
     def _file(self, sealed: SealedIn, manifest: Manifest) -> OpenedFile | LockedFile | UnfitFile:
         found = self._files.get(sealed.data)
         if found is None:
-            try:
-                found = encrypted_file(sealed, manifest.path).open(self._keys.identities)
-            except LockedFile as locked:
-                found = locked
-            except UnfitFile as fault:
-                found = fault
+            found = self._files[sealed.data] = self._read(sealed, manifest)
+            if isinstance(found, UnfitFile):
                 self.pardoned |= self._lenient
                 if not self._lenient:
-                    error = _error(manifest.path, fault)
+                    error = _error(manifest.path, found)
                     self.problems.append(replace(error, line=0) if manifest.origin.generator else error)
-            self._files[sealed.data] = found
         return found
+
+    def _read(self, sealed: SealedIn, manifest: Manifest) -> OpenedFile | LockedFile | UnfitFile:
+        try:
+            return encrypted_file(sealed, manifest.path).open(self._keys.identities)
+        except DamagedFile as fault:
+            self.damaged.add(_digest(sealed.data))
+            return fault
+        except UnfitFile as fault:
+            return fault
+        except LockedFile as locked:
+            if _digest(sealed.data) not in self._known:
+                return locked
+            self.damaged.add(_digest(sealed.data))
+            return DamagedFile(_FOUND_OUT, _REMEDY)
 
     def _told(self, file: str, locked: LockedFile | UnfitFile, path: str) -> str:
         names = _listed(sorted(f"{space or 'default'}/{name}" for f, space, name in self._locked if f == file))
@@ -122,6 +137,10 @@ class Unsealing:
             there = f"is the key of {_listed(self._keys.identities)}"
         what = f"{file} is encrypted for {_listed(locked.recipients)}, and {place} {there}"
         return f"{what}: Secret {names} stays as it is until it can be read"
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:40]
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -24,6 +24,7 @@ from reconciler.layout.source import Editor
 from reconciler.layout.workspace import declaration, named
 from reconciler.layout.yamldoc import parse
 from reconciler.loading.storedworkspaces import ADMIN, admin_of
+from reconciler.statusbranch.format import is_apart
 
 Object = dict[str, Any]
 
@@ -73,7 +74,7 @@ class WorkspaceFiles(NamedTuple):
     def directory(self, key: Key) -> str:
         """Of a Workspace; "" where it has none."""
         record = tree.workspace_at(self.store, paths.join(self.parent.path, key.name))
-        return record.directory if record is not None else ""
+        return record.directory if record is not None and not is_apart(record.directory) else ""
 
     def change(self, file: str, name: str, said: Callable[[Manifest], Object]) -> bool:
         """A workspace.yaml says something else: `said`, of what it says now, its name included. Raises BadFile."""

@@ -21,7 +21,7 @@ _HELD = "held"
 _OVER = "over"
 _CONTENT = "content"
 _AT, _WAS = "at", "was"
-_SAID = ("served", "held", "before", "claims", "errors")
+_SAID = ("served", "held", "before", "claims", "errors", "damaged")
 
 
 def note(known: Summary, passed: CommitRef) -> None:

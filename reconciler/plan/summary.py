@@ -15,6 +15,8 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
                              their workspace.yaml in the commit it is served at, and were workspaces still
     errors: [...]            only while held back
     trespasses: [...]        the same: what was done to it without a right (plan/trespasses)
+    damaged: [3fa9…]         the same: digests of its encrypted files that a key opened and found damaged, so that they
+                             are no good without it either
     vouched: root:a:team     the same, of one that never was served: its type, where workspace.yaml does not name that
                              in full and whoever pushed that was asked about
     at: 3c9d…                on the status branch alone, and only of one that is past the commit that is named there:
@@ -71,6 +73,7 @@ class Summary:
     before: CommitRef = NONE
     claims: dict[str, str] = field(default_factory=dict)
     trespasses: list[dict[str, Any]] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
     vouched: str = ""
     errors: list[str] = field(default_factory=list)
     at: CommitRef = NONE
@@ -110,6 +113,8 @@ class Summary:
             out["errors"] = self.errors
         if self.trespasses:
             out["trespasses"] = self.trespasses
+        if self.damaged:
+            out["damaged"] = self.damaged
         if self.vouched:
             out["vouched"] = self.vouched
         if self.at != NONE:
@@ -150,6 +155,7 @@ class Summary:
             claims=dict(found.get("claims") or {}),
             errors=list(found.get("errors") or ()),
             trespasses=list(found.get("trespasses") or ()),
+            damaged=list(found.get("damaged") or ()),
             vouched=found.get("vouched", ""),
             at=commits.parse(found.get("at", "")),
             bindings=dict(found.get("bindings") or {}),

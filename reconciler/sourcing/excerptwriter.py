@@ -8,10 +8,8 @@ changes while it waits the last counts.
 from __future__ import annotations
 
 import logging
-import random
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
 from reconciler.repository.errors import RepositoryError
@@ -21,8 +19,7 @@ from reconciler.sourcing.excerptpush import ExcerptPush
 from reconciler.sourcing.excerpts import Excerpt, Excerpted, WrittenExcerpt
 from reconciler.sourcing.faults import SourceFault, VisitGivenUp
 from reconciler.sourcing.settings import FollowSettings
-from reconciler.sourcing.timetable import Timetable
-from reconciler.sourcing.unwanted import Unwanted
+from reconciler.sourcing.timetabled import Timetabled
 from reconciler.sourcing.visit import within
 from reconciler.sourcing.written import WrittenHere
 
@@ -44,7 +41,7 @@ class _Place:
         return self.there is not None and self.there.says(self.excerpt)
 
 
-class ExcerptWriter:
+class ExcerptWriter(Timetabled[ExcerptPush]):
     """`store`: where is kept what was written, of which no other process writes any. `settings.least`: seconds between
     two that are written to one repository; `interval`: after which one with faults is tried again, twice that the next
     time, up to `longest`. `sign`, `check`: see ExcerptPush. `news`: called from a thread of its own when `known` says
@@ -58,19 +55,9 @@ class ExcerptWriter:
         sign: Sign | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        self._store, self._settings, self._news, self._sign, self._check = store, settings, news, sign, check
-        self._timetable = Timetable(settings, random.random)
+        super().__init__(store, settings, "excerpts", "excerpt")
+        self._news, self._sign, self._check = news, sign, check
         self._places: dict[str, _Place] = {}
-        self._under_way: dict[str, ExcerptPush] = {}
-        self._unwanted = Unwanted(store, settings)
-        self._changed = threading.Condition()
-        self._closed = self._told = False
-        self._thread = threading.Thread(target=self._run, name="excerpts", daemon=True)
-
-    def start(self) -> None:
-        """Removes what a former self left half made, and begins."""
-        self._store.clear()
-        self._thread.start()
 
     def write(self, wanted: Mapping[str, Excerpt]) -> None:
         """The whole set, by the source's name. Cheap. What is no longer in it stays where it was written."""
@@ -101,51 +88,20 @@ class ExcerptWriter:
                 return Excerpted(place.written)
             return Excerpted(False, fault.reason, fault.what, fault.hint)
 
-    def close(self, seconds: float) -> None:
-        """What is under way is given up, and after that time not waited for."""
-        with self._changed:
-            self._closed = True
-            for push in self._under_way.values():
-                push.time.give_up()
-            self._changed.notify_all()
-        until = time.monotonic() + seconds
-        if self._thread.is_alive():
-            self._thread.join(seconds)
-        with self._changed:
-            self._changed.wait_for(lambda: not self._under_way, max(0.0, until - time.monotonic()))
+    def _wanted(self) -> Set[str]:
+        return self._places.keys()
 
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                if self._closed:
-                    return
-                now = time.monotonic()
-                for name in self._timetable.give_up(now):
-                    self._under_way[name].time.give_up()
-                begun = [push for name in self._timetable.begin(now) if (push := self._push(name, now)) is not None]
-                if self._told:
-                    self._unwanted.clean(self._places.keys() | self._under_way.keys(), now)
-            for push in begun:
-                threading.Thread(target=self._make, args=(push,), name="excerpt", daemon=True).start()
-            with self._changed:
-                if not self._closed:
-                    self._changed.wait(min(self._timetable.next(time.monotonic()), self._settings.clean))
-
-    def _push(self, name: str, now: float) -> ExcerptPush | None:
-        """None where there is nothing to write."""
+    def _work(self, name: str) -> ExcerptPush | None:
         place = self._places[name]
         if place.written and place.fault is None:
-            self._timetable.ended(name, now, well=True)
             return None
-        made = ExcerptPush(name, place.excerpt, within(self._settings.bounds.visit), self._sign, self._check)
-        self._under_way[name] = made
-        return made
+        return ExcerptPush(name, place.excerpt, within(self._settings.bounds.visit), self._sign, self._check)
 
-    def _make(self, push: ExcerptPush) -> None:
+    def _make(self, work: ExcerptPush) -> None:
         result: WrittenExcerpt | SourceFault | None = _BROKEN
-        url = push.excerpt.place.address.url
+        url = work.excerpt.place.address.url
         try:
-            result = push.make(self._store, self._settings.bounds)
+            result = work.make(self._store, self._settings.bounds)
         except VisitGivenUp:
             result = None
         except SourceFault as fault:
@@ -155,18 +111,15 @@ class ExcerptWriter:
         except Exception:
             log.exception("writing to %s failed", url)
         finally:
-            if self._ended(push, result):
+            if self._ended(work, result):
                 self._news()
 
     def _ended(self, push: ExcerptPush, result: WrittenExcerpt | SourceFault | None) -> bool:
         """Whether something else is known than before."""
         with self._changed:
             now = time.monotonic()
-            del self._under_way[push.name]
+            self._over(push, now, isinstance(result, WrittenExcerpt))
             place = self._places.get(push.name)
-            well = isinstance(result, WrittenExcerpt)
-            self._timetable.ended(push.name, now, well)
-            self._changed.notify_all()
             if place is None or result is None:
                 return False
             before = place.written, str(place.fault)

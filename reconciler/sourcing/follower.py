@@ -1,17 +1,16 @@
 """Follows sources: visits each when it is due, in threads, and tells what is new.
 
-Made by whoever holds the fleet, one for a data directory. What is due is timetable.py's to say, what a visit does
-visit.py's. Three kinds of threads: one that begins visits, one for each visit (a bounded number), one that tells news,
-so that neither waits for another.
+Made by whoever holds the fleet, one for a data directory. When is timetabled.py's, what a visit does visit.py's. Three
+kinds of threads: one that begins visits, one for each visit (a bounded number), one that tells news, so that neither
+waits for another.
 """
 
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from reconciler.repository.errors import RepositoryError
@@ -21,8 +20,7 @@ from reconciler.sourcing.faults import AGAIN, SourceFault, VisitGivenUp
 from reconciler.sourcing.followed import FollowedSource, Found
 from reconciler.sourcing.kept import SourceRefs
 from reconciler.sourcing.settings import DEFAULT, FollowSettings
-from reconciler.sourcing.timetable import Timetable
-from reconciler.sourcing.unwanted import Unwanted
+from reconciler.sourcing.timetabled import Timetabled
 from reconciler.sourcing.visit import Visit, Visited, within
 
 log = logging.getLogger(__name__)
@@ -41,40 +39,27 @@ class _State:
     refused: frozenset[str] = frozenset()
 
 
-class SourceFollower:
+class SourceFollower(Timetabled[Visit]):
     """See followed.SourceFollowing. `store`: where the repositories are, of which no other process writes any. `news`:
     called with names, one call at a time. Begin with `start`."""
 
     def __init__(
         self, store: SourceStore, news: Callable[[set[str]], None], settings: FollowSettings = DEFAULT
     ) -> None:
-        self._store, self._news, self._settings = store, news, settings
+        super().__init__(store, settings, "sources", "source-visit")
+        self._news = news
         self._disk = SourceDisk(store, settings.together)
-        self._timetable = Timetable(settings, random.random)
         self._states: dict[str, _State] = {}
-        self._visits: dict[str, Visit] = {}
-        self._unwanted = Unwanted(store, settings)
         self._kept: frozenset[str] = frozenset()
-        self._told = set[str]()
-        self._changed = threading.Condition()
-        self._closed = self._known = False
-        self._threads = [threading.Thread(target=run, name=name, daemon=True) for name, run in self._runs()]
-
-    def _runs(self) -> tuple[tuple[str, Callable[[], None]], ...]:
-        return ("sources", self._run), ("source-news", self._tell)
-
-    def start(self) -> None:
-        """Removes what a former self left half made, and begins."""
-        self._store.clear()
-        for thread in self._threads:
-            thread.start()
+        self._new = set[str]()
+        self._threads.append(threading.Thread(target=self._tell, name="source-news", daemon=True))
 
     def follow(self, wanted: Mapping[str, FollowedSource], kept: Collection[str] = frozenset()) -> None:
         with self._changed:
             new = wanted.keys() - self._states.keys()
             states = {name: self._states.get(name) or _State(source) for name, source in wanted.items()}
             anew = {name for name in wanted if states[name].source != wanted[name]}
-            if not new and not anew and states.keys() == self._states.keys() and self._kept == kept and self._known:
+            if not new and not anew and states.keys() == self._states.keys() and self._kept == kept and self._told:
                 return
             for name in new:
                 self._recall(name, states[name])
@@ -89,7 +74,7 @@ class SourceFollower:
                 ):  # fmt: skip
                     asked.add(name)
                 state.source = source
-            self._states, self._kept, self._known = states, frozenset(kept), True
+            self._states, self._kept, self._told = states, frozenset(kept), True
             now = time.monotonic()
             # One that was fetched before is no stranger.
             self._timetable.follow(states, now, {name for name in new if states[name].found.commit})
@@ -106,76 +91,41 @@ class SourceFollower:
             self._timetable.ask(names, time.monotonic())
             self._changed.notify_all()
 
-    def close(self, seconds: float) -> None:
-        with self._changed:
-            self._closed = True
-            visits = [*self._visits.values()]
-            self._changed.notify_all()
-        for visit in visits:
-            visit.time.give_up()
-        until = time.monotonic() + seconds
-        for thread in self._threads:
-            if thread.is_alive() and thread is not threading.current_thread():
-                thread.join(max(0.0, until - time.monotonic()))
-        with self._changed:
-            self._changed.wait_for(lambda: not self._visits, max(0.0, until - time.monotonic()))
+    def _wanted(self) -> Set[str]:
+        return self._states.keys() | self._kept
 
-    # --- the threads
-
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                if self._closed:
-                    return
-                now = time.monotonic()
-                for name in self._timetable.give_up(now):
-                    self._visits[name].time.give_up()
-                begun = [self._visit(name, now) for name in self._timetable.begin(now)]
-                if self._known:
-                    self._unwanted.clean(self._states.keys() | self._kept | self._visits.keys(), now)
-            for visit in begun:
-                threading.Thread(target=self._make, args=(visit,), name="source-visit", daemon=True).start()
-            with self._changed:
-                if not self._closed:
-                    self._changed.wait(min(self._timetable.next(time.monotonic()), self._settings.clean))
-
-    def _visit(self, name: str, now: float) -> Visit:
-        state = self._states[name]
+    def _work(self, name: str) -> Visit:
+        state, now = self._states[name], time.monotonic()
         for commit in [commit for commit, when in state.left.items() if now - when > self._settings.kept]:
             del state.left[commit]
         keep = state.source.keep | state.left.keys()
-        time_for_it = within(self._settings.bounds.visit)
-        visit = Visit(name, state.source, keep, state.refused, state.second, time_for_it)
-        self._visits[name] = visit
-        return visit
+        return Visit(name, state.source, keep, state.refused, state.second, within(self._settings.bounds.visit))
 
-    def _make(self, visit: Visit) -> None:
+    def _make(self, work: Visit) -> None:
         result: Visited | SourceFault | None = None
         try:
-            result = visit.make(self._disk, self._settings)
+            result = work.make(self._disk, self._settings)
         except VisitGivenUp:
-            log.debug("the visit to %s was given up", visit.source.address.url)
+            log.debug("the visit to %s was given up", work.source.address.url)
         except SourceFault as fault:
             result = fault
         except (RepositoryError, OSError) as error:
-            log.warning("what came of %s cannot be kept: %s", visit.source.address.url, error)
+            log.warning("what came of %s cannot be kept: %s", work.source.address.url, error)
             result = SourceFault("Broken", "this server cannot keep what comes of the repository", "see its log")
         except Exception:
-            log.exception("the visit to %s failed", visit.source.address.url)
+            log.exception("the visit to %s failed", work.source.address.url)
             result = SourceFault("Broken", "a fault of this server's", "see its log")
         finally:
-            self._ended(visit, result)
+            self._ended(work, result)
 
     def _ended(self, visit: Visit, result: Visited | SourceFault | None) -> None:
         with self._changed:
             now = time.monotonic()
-            del self._visits[visit.name]
-            self._timetable.ended(visit.name, now, isinstance(result, Visited))
+            self._over(visit, now, isinstance(result, Visited))
             state = self._states.get(visit.name)
             # Of one that is followed elsewhere by now it says nothing.
             if state is not None and result is not None and state.source.address == visit.source.address:
                 self._note(visit.name, state, result, now)
-            self._changed.notify_all()
 
     def _note(self, name: str, state: _State, result: Visited | SourceFault, now: float) -> None:
         before, when = state.found, time.time()
@@ -188,19 +138,19 @@ class SourceFollower:
             since = before.since or when
             state.found = Found(before.commit, result.reason, result.what, result.hint, since, when)
         if state.found[:4] != before[:4] or not before.looked:
-            self._told.add(name)
+            self._new.add(name)
             if isinstance(result, SourceFault):
                 log.warning("%s: %s", state.source.address.url, result)
 
     def _tell(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._told or self._closed)
+                self._changed.wait_for(lambda: self._new or self._closed)
                 if self._closed:
                     return
-                told, self._told = self._told, set()
+                new, self._new = self._new, set()
             try:
-                self._news(told)
+                self._news(new)
             except Exception:
                 log.exception("what is new of sources was not taken")
 

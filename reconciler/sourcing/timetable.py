@@ -1,10 +1,11 @@
 """Which sources are visited when, so that none waits for one that is slow. Pure: whoever calls says what time it is.
 
-Called by follower.py. Each source has a time at which it is due; who has been due the longest comes first. A visit
-that takes longer than `brief` is a slow one, and slow ones have half of the slots: one that turns out to be slow while
-that half is full is given up, and comes again when it is its turn there. A quarter of the slots is kept for those that
-are known to be quick. So whatever others do, and however many of them hang, who was quick the last time waits for
-others of its kind alone, and who is new for `brief` of each that is new as well, as many at a time as there are slots.
+Called by timetabled.py, and by the two that are one: follower.py and excerptwriter.py. Each source has a time at
+which it is due; who has been due the longest comes first. A visit that takes longer than `brief` is a slow one, and
+slow ones have half of the slots: one that turns out to be slow while that half is full is given up, and comes again
+when it is its turn there. A quarter of the slots is kept for those that are known to be quick. So whatever others do,
+and however many of them hang, who was quick the last time waits for others of its kind alone, and who is new for
+`brief` of each that is new as well, as many at a time as there are slots.
 
 A visit that was given up may take a moment to end (a name that is looked up cannot be interrupted). Its slot is free
 meanwhile, for as many as there are slots; its source is not visited again before it has ended.

@@ -1,7 +1,7 @@
 """Removes the repositories of sources that nobody has wanted for a while.
 
-Called by follower.py, with its lock held, so that nobody begins to want one meanwhile. Who is wanted again within that
-time (a workspace.yaml that was taken back) finds everything here.
+Called by timetabled.py, with its lock held, so that nobody begins to want one meanwhile. Who is wanted again within
+that time (a workspace.yaml that was taken back) finds everything here.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ def of_store(store: View, fleet: FleetRecord, known: FleetFacts) -> FleetFacts:
         leaving=there,
         verified=fleet.verified,
         grafts=fleet.grafts,
+        regrafting=fleet.regrafting,
     )
 
 

@@ -23,8 +23,8 @@ from reconciler.statusbranch import format
 @dataclass(frozen=True, slots=True)
 class FleetFacts:
     """`id`: the fleet id; `revision`: the newest store revision that the branch covers; `settled`: that up to which
-    nothing is left to be said again (see Ahead); `claims`, `kept`, `arriving`, `admitted`, `verified`, `grafts`: see
-    FleetRecord;
+    nothing is left to be said again (see Ahead); `claims`, `kept`, `arriving`, `admitted`, `verified`, `grafts`,
+    `regrafting`: see FleetRecord;
     `branch`: the desired branch; `began`: when the branch's history did, RFC 3339 ("" where an older version wrote);
     `targets`: the SyncTargets that are real clusters (None where an older version wrote); `leaving`: workspaces that a
     commit took away and that wait for finalizers, and the directories where they stood."""
@@ -42,6 +42,7 @@ class FleetFacts:
     admitted: dict[str, dict[str, Any]] = field(default_factory=dict)
     verified: tuple[CommitRef, ...] = ()
     grafts: dict[str, dict[str, str]] = field(default_factory=dict)
+    regrafting: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def as_file(self) -> format.Object:
         """The content of fleet.yaml."""
@@ -52,6 +53,7 @@ class FleetFacts:
         found |= {"targets": [*self.targets]} if self.targets is not None else {}
         found |= {"leaving": self.leaving, "admitted": self.admitted}
         found |= {"verified": [str(commit) for commit in self.verified], "grafts": self.grafts}
+        found |= {"regrafting": self.regrafting}
         return {key: value for key, value in found.items() if value or key in _ALWAYS}
 
 
@@ -117,6 +119,7 @@ class RecordedFleet:
                 admitted=found.get("admitted") or {},
                 verified=tuple(commits.parse(str(commit)) for commit in found.get("verified") or ()),
                 grafts=_grafts(found.get("grafts") or {}),
+                regrafting=_grafts(found.get("regrafting") or {}),
             )
 
     def leaving(self) -> dict[str, Summary]:

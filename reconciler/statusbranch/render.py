@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
-from apiserver.model import commits, origins, paths
+from apiserver.model import commits, paths
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Internal, Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
@@ -237,18 +237,12 @@ class Rendering:
         self._moved.add(cluster)
 
     def _workspace(self, change: Change, clusters: set[str], files: Files) -> None:
-        """A Workspace object says what its record would: the workspace's summary may be another, or it moved. Its
-        residue stands in its own directory."""
-        now, before = _where(change.value), _where(change.previous)
-        if now.cluster:
-            clusters.add(now.cluster)
-        ends = _ends(change.key, change.value)  # of one that leaves no file tells where it stood
-        if not ends and before.cluster == now.cluster and before.directory != now.directory and before.directory:
-            files[format.directory_of("", before.directory)] = None
-            for piece in self._all(now.cluster):
-                files.update(piece)
-            self._moved.add(now.cluster)
-        cluster = now.cluster or before.cluster
+        """A Workspace object says what its record would: the workspace's summary may be another. Its residue stands in
+        its own directory."""
+        now, ends = _cluster(change.value), _ends(change.key, change.value)
+        if now:
+            clusters.add(now)
+        cluster = now or _cluster(change.previous)
         place = self._place(cluster) if cluster else None
         # Where it stood before it moved on there is nothing of it.
         if place is not None and change.key == place.key:
@@ -332,13 +326,6 @@ def _folder(placed: bytes) -> str:
     return format.directory_of(tree.path_of(placed), tree.directory_of(placed))
 
 
-class _Where(NamedTuple):
-    """What a Workspace object tells of its workspace; `directory` "" : it has no workspace.yaml."""
-
-    cluster: str
-    directory: str
-
-
 def _keep(kept: dict[str, T], name: str, value: T) -> None:
     if len(kept) >= _PLACES:
         kept.clear()
@@ -357,12 +344,10 @@ def _newest(changes: list[Change]) -> list[Change]:
     return list(found.values())
 
 
-def _where(value: bytes | None) -> _Where:
-    if value is None:
-        return _Where("", "")
-    obj = orjson.loads(value)
-    path = origins.file_of(obj)
-    return _Where((obj.get("spec") or {}).get("cluster", ""), path.rpartition("/")[0])
+def _cluster(value: bytes | None) -> str:
+    """The logical cluster that a Workspace stands for."""
+    spec = orjson.loads(value).get("spec") if value is not None else None
+    return str((spec or {}).get("cluster", ""))
 
 
 def _residue(key: Key, value: bytes, home: IdentitySource) -> bytes | None:

@@ -31,10 +31,18 @@ def _gather(at: Judgement, *, whole: bool) -> None:
     record, grounds = at.case.record, at.grounds
     base = grounds.served.of(record) if record is not None else None
     said = RenderedBefore(grounds.store, record.cluster, always=_by_others(at)) if record is not None else None
-    at.gathered = Gatherer(grounds.site.sources, said).gather(at.case, base, whole=whole)
+    at.gathered = Gatherer(grounds.site.sources, said, _damaged(at)).gather(at.case, base, whole=whole)
     at.gathered.shown_workspace = _shown(at)
     if at.case.trespasses.of_files and (record is None or not record.served):
         at.gathered.workspace = None  # of what nobody may make its name is shown, and why
+
+
+def _damaged(at: Judgement) -> list[str]:
+    """See Summary. Only who is held has any."""
+    record, recorded = at.case.record, at.case.recorded
+    if recorded is not None:
+        return recorded.summary.damaged
+    return summary(at.grounds.store, record.path).get("damaged") or [] if record is not None and record.errors else []
 
 
 def _shown(at: Judgement) -> Manifest | None:

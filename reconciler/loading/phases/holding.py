@@ -27,6 +27,7 @@ from reconciler.loading.workspacetype import brought_by
 from reconciler.loading.world import PROVIDED
 from reconciler.plan.bindings import BindingInShort
 from reconciler.plan.residue import COMPUTED
+from reconciler.statusbranch import format
 
 Object = dict[str, Any]
 
@@ -50,6 +51,7 @@ def _hold(at: Judgement, lacking: Callable[[Judgement], Iterable[ObjectChange]])
     if not at.gathered.complete:
         return Go.WHOLE
     changes = WorkspaceChanges(at.case.path, why=_problems(at), refused=at.refused)
+    at.known.damaged = at.gathered.damaged
     at.verdict = Verdict(held(at, changes), changes)
     changes.objects += lacking(at)
     _tell(at)
@@ -127,7 +129,6 @@ def held(at: Judgement, changes: WorkspaceChanges) -> WorkspaceRecord:
     changes.became = ChangeKind.HELD
     out = replace(
         record,
-        directory=at.case.stands if at.case.stays else record.directory,
         errors=[str(p) for p in changes.why],
         judged=at.case.moment.commit,
         due=at.case.pinned.due,
@@ -140,11 +141,22 @@ def held(at: Judgement, changes: WorkspaceChanges) -> WorkspaceRecord:
         known.held = at.case.moment.commit
         known.before = grounds.guard.before_held(known.held) if grounds.guard is not None else NONE
         out, known.claims = _standing(at, out)
+    out = replace(out, directory=_stood(at))
     known.served = out.head if record.served else NONE
     # What it is served with follows from the past alone, whatever its providers do meanwhile.
     statuses = _binding_statuses(at) if record.served else {}
     known.bindings = {name: BindingInShort.of(status).as_json() for name, status in statuses.items()}
     return out
+
+
+def _stood(at: Judgement) -> str:
+    """The directory that the record of one that is held names: where it is served from, or none of the repository's,
+    where another workspace has that by now. Once it is so, it is so until this one is good again."""
+    case, directory = at.case, at.record.directory
+    if case.stays:
+        return case.stands
+    now_there = case.tree.at(directory) if directory else None
+    return directory if now_there is None or now_there.path == case.path else format.apart(case.path)
 
 
 def _standing(at: Judgement, record: WorkspaceRecord) -> tuple[WorkspaceRecord, dict[str, str]]:

@@ -37,7 +37,7 @@ def merge(at: Judgement) -> None:
     """Into what is stored, by what git said before."""
     known, content = at.known, at.content
     heldbefore.note(known, at.grounds.served.passed)
-    known.served, known.held, known.before, known.claims, known.errors = None, NONE, NONE, {}, []
+    known.served, known.held, known.before, known.claims, known.errors, known.damaged = None, NONE, NONE, {}, [], []
     if content.apis is not None:
         known.bindings = said_otherwise(content.apis.bindings, content.apis)
         known.waiting = waiting(content.apis)

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.moving import move
+from support.recoveries import Another, recover
 from support.sealing import AgeKey, encrypted, secret
 from support.widgets import export, schema
 
@@ -138,6 +139,55 @@ def test_what_was_tampered_with_holds_its_workspace_and_nobody_else(fleet: Loade
     assert f"{FILE}:6: cannot be decrypted: stringData.password" in said
     fleet.commit({FILE: good})
     assert fleet.held() == {}
+
+
+def test_what_was_tampered_with_holds_it_when_the_key_has_gone_too(
+    fleet: LoadedFleet, key: AgeKey, another: Another
+) -> None:
+    """Who takes the key away has nobody served with what it found out."""
+    give(fleet, key)
+    good = encrypted(secret(password=PLAIN), key)
+    fleet.commit({FILE: good})
+    bad = good.replace("name: app", "name: app\n  labels: {by: hand}")
+    fleet.commit({FILE: bad, f"{A}/app.yaml": configmap(a="new")})
+    assert "sops.mac does not fit" in str(fleet.held()["root:a"])
+    give(fleet, None)
+    [said] = fleet.held()["root:a"]
+    assert said.startswith(f"{FILE}: cannot be decrypted: ") and "is not here any more" in said
+    assert (value(fleet), fleet.data("root:a")) == (PLAIN, {"a": "b"})
+    assert applied(fleet)[0] == "False"
+    fleet.commit({f"{A}/more.yaml": configmap("more")})
+    assert fleet.held()["root:a"] == [said]
+
+    fleet.publish()
+    new = recover(fleet, another)
+    assert new.held() == fleet.held()
+    assert new.data("root:a") == {"a": "b"}
+
+    give(fleet, key)
+    assert "sops.mac does not fit" in str(fleet.held()["root:a"])
+    give(fleet, None)
+    fleet.commit({FILE: encrypted(secret(password="other"), key)})
+    assert fleet.held() == {}
+    assert fleet.data("root:a") == {"a": "new"}
+    assert applied(fleet)[1] == "SecretsLocked"
+
+
+def test_one_that_never_was_served_is_held_when_the_key_has_gone_too(
+    fleet: LoadedFleet, key: AgeKey, another: Another
+) -> None:
+    give(fleet, key, "root:new")
+    bad = encrypted(secret(password=PLAIN), key).replace("name: app", "name: app\n  labels: {by: hand}")
+    new = "workspaces/root/new"
+    fleet.commit({f"{new}/workspace.yaml": "", f"{new}/secret.yaml": bad})
+    give(fleet, None, "root:new")
+    [said] = fleet.held()["root:new"]
+    assert f"{new}/secret.yaml: cannot be decrypted" in said
+    assert not fleet.record("root:new").served
+    fleet.publish()
+    again = recover(fleet, another)
+    assert again.held() == fleet.held()
+    assert not again.record("root:new").served
 
 
 def test_a_file_that_nobody_could_read_holds_it_whatever_keys_there_are(fleet: LoadedFleet, key: AgeKey) -> None:

@@ -4,15 +4,19 @@ once the other one has gone, in the running server and after a recovery."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from support.happenings import Happening, Killed
 from support.loadedfleet import A, configmap
 from support.ownedfleet import ADMIN, OwnedFleet
 from support.recoveries import assert_same
 from support.settling import Settling, keep
 from support.widgets import crd, widget
+
+from apiserver.model.tables import Table
 
 NAME = "widgets.example.io"
 DAVES = {f"{A}/workspace.yaml": "", f"{A}/new.yaml": configmap("new")}
@@ -97,3 +101,43 @@ def test_what_somebody_lets_stand_meanwhile_holds_nobody(
     for each in both():
         go(each)
         assert each.held() == {}
+
+
+@pytest.mark.parametrize("loads", [False, True], ids=["the note is served", "a commit comes first"])
+@pytest.mark.parametrize("writes", range(1, 7))
+def test_a_server_that_is_killed_when_it_has_gone_asks_all_the_same(
+    leaving: OwnedFleet, writes: int, loads: bool
+) -> None:
+    """Transactions are: the end of the one that leaves, root:a, root:a:kid, that nobody waits for them any more."""
+    leaving.push(ADMIN, DAVES | KID)
+    other = {f"{A}/two/workspace.yaml": "", f"{A}/two/new.yaml": configmap("new")}
+    leaving.push("dave", other)
+    cut_off(leaving, writes)
+    if loads:
+        leaving.push(ADMIN, {f"{A}/two/more.yaml": configmap("more")})
+    Settling()(leaving)
+    assert list(leaving.held()) == ["root:a:two"]
+    assert "pushed by dave" in str(leaving.held()["root:a:two"])
+    assert leaving.data("root:a", "new") == leaving.data("root:a:kid", "new") == {"a": "b"}
+    assert list(leaving.store.scan_rows(Table.VACATED)) == []
+
+
+def cut_off(fleet: OwnedFleet, writes: int) -> None:
+    """The last finalizer goes, and the server is killed after so many transactions of what follows."""
+    settling = Settling()
+    settling(fleet)
+    happening = Happening(fleet)
+
+    def killed() -> None:
+        raise Killed
+
+    look_again = fleet.loader.look_again
+
+    def cut(paths: Collection[str]) -> None:
+        with happening.after(writes, killed):
+            look_again(paths)
+
+    fleet.loader.look_again = cut  # type: ignore[method-assign]
+    with suppress(Killed):
+        settling.let_go(fleet, "root:a", "w", NAME)
+    fleet.loader = fleet.new_loader()

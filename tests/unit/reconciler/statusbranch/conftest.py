@@ -55,7 +55,8 @@ class Served:
             annotations = {marks.SOURCE_PATH: f"{where}/workspace.yaml"} if where else {}
             self.put(WORKSPACES, "root", path, namespace="", annotations=annotations, spec={"cluster": cluster})
         write = self.store.write if log else self.store.fill
-        if self.store.get(tree.cluster_key(cluster)) is None:
+        there = self.store.get(tree.cluster_key(cluster))
+        if there is None or tree.directory_of(there.value) != where:
             write(tree.placed(record)).result()
         write(tree.put_workspace(record, tree.summary(self.store, path))).result()
         self.summary(cluster, Summary(own(self.commit)))

@@ -121,7 +121,8 @@ def test_a_workspace_that_moves_to_another_directory_takes_its_files_along(store
     begin = store.revision()
     served.workspace("root:web", CLUSTER, "workspaces/root/7f/web")
     files = changed(store, begin)
-    assert files[WEB] is None
+    assert files[f"{WEB}/_summary.yaml"] is None
+    assert files[f"{WEB}/_status"] is None
     assert files["workspaces/root/7f/web/_summary.yaml"] is not None
     assert files["workspaces/root/7f/web/_status/default/deployments.apps/web.yaml"] is not None
 
