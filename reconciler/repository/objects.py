@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
+from weakref import finalize
 
 from reconciler.repository import library
 from reconciler.repository.errors import RepositoryUnreadable
@@ -80,7 +81,7 @@ class Repository:
         self._packs: frozenset[str] | None = None
         self._wide_data: dict[str, bytes] = {}
         self._git = library.open_directory(self.path)
-        self._opened = _file_of(Path(self._git.path))
+        self._opened = _held(self, Path(self._git.path))
 
     def is_there(self) -> bool:
         """Whether the directory that was opened is still the one under its name."""
@@ -385,6 +386,18 @@ class Repository:
             return self._git[object_id]
         except library.FAILURES as error:
             raise _missing(object_id, self.path) from error
+
+
+def _held(repo: Repository, directory: Path) -> tuple[int, int]:
+    """Which directory is opened. It is kept open as long as the repository is, since its number is free for another one
+    once nobody has it any more: what is made anew under the same name would be taken for it."""
+    try:
+        there = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return 0, 0
+    finalize(repo, os.close, there)
+    found = os.fstat(there)
+    return found.st_dev, found.st_ino
 
 
 def _file_of(directory: Path) -> tuple[int, int]:

@@ -28,26 +28,24 @@ class SourceStore:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._lock = threading.Lock()
-        self._open: OrderedDict[str, tuple[int, Repository]] = OrderedDict()
+        self._open: OrderedDict[str, Repository] = OrderedDict()
 
     def open(self, name: str) -> Repository | None:
         """None where there is none of that name. Raises RepositoryUnreadable where it is damaged."""
         if SOURCE_NAME.fullmatch(name) is None:
             return None
         path = self.directory / name
-        try:
-            number = (path / "HEAD").stat().st_ino
-        except OSError:
+        if not (path / "HEAD").exists():
             return None
         with self._lock:
             known = self._open.get(name)
-            if known is None or known[0] != number:
-                known = number, Repository(path)
+            if known is None or not known.is_there():
+                known = Repository(path)
             self._open[name] = known
             self._open.move_to_end(name)
             while len(self._open) > _OPEN:
                 self._open.popitem(last=False)
-        return known[1]
+        return known
 
     def make(self, name: str) -> Repository:
         """The one of that name, which is made where it is not there. It appears whole. Raises RepositoryUnreadable and
@@ -98,7 +96,7 @@ class SourceStore:
     def let_go(self) -> None:
         """Closes what was repacked since it was opened (see Repository.let_go). Raises RepositoryUnreadable."""
         with self._lock:
-            opened = [repository for _, repository in self._open.values()]
+            opened = [*self._open.values()]
         for repository in opened:
             if repository.path.is_dir():
                 repository.let_go()

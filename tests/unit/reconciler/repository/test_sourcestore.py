@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,14 @@ def test_what_a_process_left_that_was_killed_goes(tmp_path: Path) -> None:
     assert [path.name for path in store.directory.iterdir()] == [ONE]
     assert not [path for path in here.rglob("*") if "tmp" in path.name or path.suffix == ".lock"]
     assert store.make(ONE).has(commit)
+
+
+def test_what_is_made_anew_under_a_name_is_not_taken_for_what_was_there(tmp_path: Path) -> None:
+    """The disk gives the number of a directory that went to the next one that is made."""
+    store = SourceStore(tmp_path / "sources")
+    for number in range(20):
+        made = store.make(ONE)
+        commit = commit_in(made, f"{number}")
+        assert Repository(store.directory / ONE).has(commit), "it is written into what is there now"
+        shutil.rmtree(store.directory)
+        assert not made.is_there()
