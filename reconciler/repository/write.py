@@ -115,9 +115,22 @@ def commit_tree(
 
 
 def commit_bytes(tree: str, parents: Sequence[str], message: str, when: int, sign: library.Sign | None) -> bytes:
-    """A commit for another repository: what it names need not be here. `sign`: None leaves it unsigned."""
-    who = f"{AUTHOR} <{MAIL}> {when} +0000"
-    head = [f"tree {tree}", *(f"parent {each}" for each in parents), f"author {who}", f"committer {who}"]
+    """A commit by Treeplane itself, for another repository: what it names need not be here. `sign`: None leaves it
+    unsigned."""
+    who = library.Author(AUTHOR, MAIL, when)
+    return authored_bytes(tree, parents, message, (who, who), sign)
+
+
+def authored_bytes(
+    tree: str,
+    parents: Sequence[str],
+    message: str,
+    people: tuple[library.Author, library.Author],
+    sign: library.Sign | None,
+) -> bytes:
+    """The same of anybody's. `people`: its author, and who commits it."""
+    author, by = (f"{each.name} <{each.mail}> {each.when} +0000" for each in people)
+    head = [f"tree {tree}", *(f"parent {each}" for each in parents), f"author {author}", f"committer {by}"]
     payload = "\n".join([*head, "", message])
     if sign is None:
         return payload.encode()
