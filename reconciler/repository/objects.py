@@ -45,6 +45,9 @@ _PARTS = re.compile(rb"([^ \0]*) ([^\0]*)\0(.{20})", re.DOTALL)
 _NARROW, _KEPT_NARROW = 16 * 1024, 512 * 1024
 """Bytes of a tree up to which its entries are remembered, and of all of these."""
 
+_FEW = 64
+"""Names of a remembered tree up to which it is taken for one that is not wide, without a look at its bytes."""
+
 
 class TreeEntry(NamedTuple):
     """One name in a tree. `kind`: "commit" is a submodule, "link" a symbolic link (its blob holds the target);
@@ -281,6 +284,9 @@ class Repository:
     def differing(self, one: str, other: str, besides: Iterable[str]) -> tuple[list[TreeEntry], list[TreeEntry]] | None:
         """Of two wide trees what is not alike in both, and whatever is called as one of `besides`; in git's order. None
         where one of them is not wide, of which `entries` costs no more."""
+        known = self._narrow.get(one, self._narrow.get(other))
+        if known is not None and len(known) <= _FEW:
+            return None
         first, second = self.tree_data(one), self.tree_data(other)
         return None if min(len(first), len(second)) <= _WIDE else _unlike(first, second, besides)
 
