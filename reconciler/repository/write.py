@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from reconciler.repository import library, packwriting
+from reconciler.repository import library, loosewriting, packwriting
 from reconciler.repository.command import git
 from reconciler.repository.errors import RefMoved, RepositoryUnreadable
 from reconciler.repository.objects import Repository, tree_parts
@@ -51,8 +51,7 @@ class Batch:
     def write(self, repo: Repository) -> None:
         repo.require()
         if len(self.objects) < PACK_FROM:
-            for kind, data in self.objects.values():
-                repo.git.write(kind, data)
+            _write_loose(repo, self.objects)
         else:
             write_pack(repo, self.objects)
         self.objects.clear()
@@ -60,8 +59,7 @@ class Batch:
 
 def object_name(kind: int, data: bytes) -> str:
     """The id that git gives to an object."""
-    header = _TYPES[kind] + b" " + str(len(data)).encode() + b"\0"
-    return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
+    return hashlib.sha1(_named(kind, data), usedforsecurity=False).hexdigest()
 
 
 def edit_tree(repo: Repository, base_tree: str | None, changes: Mapping[str, bytes | Blob | None]) -> str:
@@ -172,6 +170,19 @@ def write_pack(repo: Repository, objects: Mapping[str, tuple[int, bytes]]) -> No
         packwriting.put(repo.git_dir / "objects" / "pack", pack, index)
     except OSError as error:
         raise RepositoryUnreadable(f"{repo.path} cannot be written to ({error})") from error
+
+
+def _write_loose(repo: Repository, objects: Mapping[str, tuple[int, bytes]]) -> None:
+    found = {name: _named(*each) for name, each in objects.items()}
+    try:
+        loosewriting.put(repo.git_dir / "objects", found)
+    except OSError as error:
+        raise RepositoryUnreadable(f"{repo.path} cannot be written to ({error})") from error
+
+
+def _named(kind: int, data: bytes) -> bytes:
+    """What the id of an object is the hash of."""
+    return _TYPES[kind] + b" " + str(len(data)).encode() + b"\0" + data
 
 
 def _insert(root: _Node, path: str, change: bytes | Blob | None) -> None:
