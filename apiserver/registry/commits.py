@@ -1,18 +1,21 @@
 """Asks for commits and proposals, and waits for what becomes of them. One per API worker; the reconciler answers
 (intents.py).
 
-A worker that waits costs a thread and no work: one look at the answers it waits for whenever the store changes. Whoever
-waits no longer, since time is over or the client has gone, withdraws: the intent is deleted as it was put down, by
-compare-and-swap, so it is either served or withdrawn. Whoever serves looks once more before the branch is moved.
+Whoever waits costs a thread, which is woken once: with the answer, or because the intent could not be put down.
+Whenever the store changes one thread looks for all answers that are waited for, reads what belongs to those that are
+there, and deletes them together. Whoever waits no longer, since time is over or the client has gone, withdraws: the
+intent is deleted as it was put down, by compare-and-swap, so it is either served or withdrawn. Whoever serves looks
+once more before the branch is moved.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from typing import NamedTuple
 
 import orjson
 
@@ -27,13 +30,28 @@ WAIT = 30.0
 """Seconds until a commit has to be made."""
 
 
+class _Ended(NamedTuple):
+    """What an intent was answered, and its object as it was stored then or later."""
+
+    answer: Record
+    record: Record | None
+
+
+class _Asked(NamedTuple):
+    """An intent that is waited for. `ended`: None where nobody waits any more; the error where it could not be put
+    down."""
+
+    intent: Intent
+    ended: Future[_Ended | None]
+
+
 class Commits:
     """Methods are safe from every thread."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._waiting: dict[str, Future[Record | None]] = {}
+        self._waiting: dict[str, _Asked] = {}
         self._changed = threading.Condition()
         self._subscribed = False
 
@@ -41,17 +59,17 @@ class Commits:
         """As Sink.begin, for as long as `waiter` is there."""
         if waiter.left:
             raise _withdrawn()
-        answer: Future[Record | None] = Future()
+        asked = _Asked(intent, Future())
         with self._lock:
             self._subscribe()
-            self._waiting[intent.id] = answer
+            self._waiting[intent.id] = asked
         stored = self._store.write(*intent.ops())
-        waiter.on_leaving(lambda: self._tell(answer, None))
+        stored.add_done_callback(lambda done: self._fail(asked, done.exception()))
+        waiter.on_leaving(lambda: self._leave(asked))
 
         def wait() -> Written:
             try:
-                [revision, _] = stored.result()
-                return self._result(intent, self._answer(intent, revision, answer, waiter))
+                return self._result(intent, self._ended(asked, stored, waiter))
             except Conflict as conflict:
                 if conflict.key == intent.place:
                     self._await_turn(intent.place, intent.deadline, waiter)
@@ -88,34 +106,63 @@ class Commits:
 
     def _ring(self) -> None:
         with self._lock:
-            ids = list(self._waiting)
-        if ids:
-            for intent, found in zip(ids, self._store.get_many([answer_key(i) for i in ids]), strict=True):
-                waiting = self._waiting.get(intent)
-                if found is not None and waiting is not None:
-                    self._tell(waiting, found)
+            waiting = [*self._waiting.values()]
+        if waiting:
+            self._look(waiting)
         self._notify()
 
-    def _tell(self, answer: Future[Record | None], found: Record | None) -> None:
+    def _look(self, waiting: Sequence[_Asked]) -> None:
+        """Tells those who are answered. Nobody reads their answers again."""
+        found = self._store.get_many([answer_key(each.intent.id) for each in waiting])
+        there = [(each, answer) for each, answer in zip(waiting, found, strict=True) if answer is not None]
+        if not there:
+            return
+        records = self._store.get_many([each.intent.key for each, _ in there])
+        told = [
+            Delete(answer.key)
+            for (each, answer), record in zip(there, records, strict=True)
+            if self._tell(each, _Ended(answer, record))
+        ]
+        if told:
+            self._store.write(*told)
+
+    def _tell(self, asked: _Asked, ended: _Ended | None) -> bool:
+        """Whether whoever waits did not know yet."""
         with self._lock:
-            if not answer.done():
-                answer.set_result(found)
+            told = not asked.ended.done()
+            if told:
+                asked.ended.set_result(ended)
+        return told
+
+    def _leave(self, asked: _Asked) -> None:
+        self._tell(asked, None)
+
+    def _fail(self, asked: _Asked, error: BaseException | None) -> None:
+        with self._lock:
+            if error is not None and not asked.ended.done():
+                asked.ended.set_exception(error)
 
     def _notify(self) -> None:
         with self._changed:
             self._changed.notify_all()
 
-    def _answer(self, intent: Intent, revision: int, answer: Future[Record | None], waiter: Waiter) -> Record:
-        """Raises StatusError where the intent was withdrawn, or nobody answered."""
+    def _ended(self, asked: _Asked, stored: Future[list[int]], waiter: Waiter) -> _Ended:
+        """Raises StatusError where the intent was withdrawn, or nobody answered, and Conflict where it could not be put
+        down."""
+        intent = asked.intent
         with suppress(TimeoutError):
-            found = answer.result(max(0.0, intent.deadline - time.time()))
+            found = asked.ended.result(max(0.0, intent.deadline - time.time()))
             if found is not None:
                 return found
+        revision = stored.result()[0]
         try:
             self._store.write(Delete(intent.place, revision)).result()
         except Conflict:
-            # It ended first, and the answer came with its end.
-            if (found := self._store.get(answer_key(intent.id))) is not None:
+            # It ended first, and the answer came with its end: it stands there, or was told just now.
+            if (answer := self._store.get(answer_key(intent.id))) is not None:
+                self._store.write(Delete(answer.key))
+                return _Ended(answer, self._store.get(intent.key))
+            if asked.ended.done() and (found := asked.ended.result()) is not None:
                 return found
         raise _withdrawn() if waiter.left else _late()
 
@@ -133,23 +180,22 @@ class Commits:
 
     # -- answers
 
-    def _result(self, intent: Intent, answer: Record) -> Written:
-        self._store.write(Delete(answer.key))
+    def _result(self, intent: Intent, ended: _Ended) -> Written:
+        answer, record = ended
         told = orjson.loads(answer.value)
         if "proposed" in told:
             return Written(intent.base, stored=False, warnings=(told["proposed"],))
         if told.get("done"):
             revision = answer.revision - 1
-            return Written(revision, None if intent.value is None else self._value_at(intent, revision))
-        record = self._store.get(intent.key)
+            return Written(revision, None if intent.value is None else self._value_at(record, revision))
         if told.get("kept") and (record is not None or intent.value is None):
             return Written(record.revision, record.value) if record is not None else Written(0)
         if "code" in told:
             raise StatusError(told["code"], told["reason"], told["message"], told["details"])
         raise Conflict(intent.key, intent.base, record.revision if record is not None else 0)
 
-    def _value_at(self, intent: Intent, revision: int) -> bytes | None:
-        record = self._store.get(intent.key)
+    def _value_at(self, record: Record | None, revision: int) -> bytes | None:
+        """Of an object that may have been written again since."""
         if record is not None and record.revision == revision:
             return record.value
         changes = self._store.changes(revision - 1, limit=1)

@@ -67,6 +67,8 @@ _LARGE_COMMIT = 2
 """Files and directories for each of these: an empty workspace has two."""
 _HANDOVER = 10.0
 """Seconds at most that a large commit waits for the second process."""
+_KEEP = 1.0
+"""Seconds between two of our own commits that are kept as the served one."""
 _LOOK = 5.0
 """Seconds after which heads and Secrets are looked at without having been told to."""
 
@@ -86,6 +88,8 @@ class Holder:
         self._secrets = SecretFiles(settings.keys_dir)
         self._seen = ""
         self._looked = False
+        self._kept = 0.0
+        """When the served commit was kept last."""
         self._large = False
         """Whether a commit waits that would make a large fleet of a small one."""
         hosted = Path(settings.source) if settings.hosted else None
@@ -337,7 +341,7 @@ class Holder:
         if self._looked:
             self._looked = False
             self._lookout.wake.set()  # what came meanwhile, and was not taken
-        self._mirror.keep_served(tree.fleet(self._store).commit.id)
+        self._keep_served(tree.fleet(self._store).commit.id)
         self._teller.held(loaded)
         if self._pushes is not None:
             self._pushes.settle(self._mirror.repository)
@@ -402,8 +406,15 @@ class Holder:
 
     def _moved(self, commit: str) -> None:
         self._seen = commit
-        self._mirror.keep_served(commit)
+        if time.monotonic() - self._kept > _KEEP:
+            self._keep_served(commit)
         self._outcomes.made(commit)
+
+    def _keep_served(self, commit: str) -> None:
+        """Each time flushes the disk. Of commits of ours, which the branch holds and which change no treeplane.yaml, it
+        need not be the newest."""
+        self._kept = time.monotonic()
+        self._mirror.keep_served(commit)
 
     def _written(self) -> None:
         """The store changed: perhaps a write waits for its commit, or a workspace for what has gone."""

@@ -5,29 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from reconciler.layout.place import CROWDED
-from reconciler.repository.objects import Repository
+from reconciler.repository.objects import Repository, TreeEntry
 
 
 @dataclass(slots=True)
 class Draft:
     """On top of `base`, the id of a tree. `files`: the new content of each changed file, None where it goes, or a whole
     directory does; `counts`: how many names directories have; `trees`: directories of `base` that were looked up, None
-    where there is none."""
+    where there is none; `last`: the file of `base` that was read last, and its content."""
 
     repo: Repository
     base: str
     files: dict[str, bytes | None] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     trees: dict[str, str | None] = field(default_factory=dict)
+    last: tuple[str, bytes | None] = ("", None)
 
     def read(self, path: str) -> bytes | None:
         """None where there is no such file."""
         if path in self.files:
             return self.files[path]
-        directory, _, name = path.rpartition("/")
-        tree = self._tree(directory)
-        entry = self.repo.pick(tree, (name,)).get(name) if tree is not None else None
-        return self.repo.blob(entry.id) if entry is not None and entry.kind == "blob" else None
+        if self.last[0] != path:
+            entry = self._entry(path)
+            self.last = path, self.repo.blob(entry.id) if entry is not None and entry.kind == "blob" else None
+        return self.last[1]
 
     def write(self, path: str, data: bytes | None) -> bool:
         """Whether that is a change."""
@@ -58,6 +59,14 @@ class Draft:
         return count >= CROWDED
 
     def _tree(self, directory: str) -> str | None:
+        if not directory:
+            return self.base
         if directory not in self.trees:
-            self.trees[directory] = self.repo.tree_at(self.base, directory)
+            entry = self._entry(directory)
+            self.trees[directory] = entry.id if entry is not None and entry.kind == "tree" else None
         return self.trees[directory]
+
+    def _entry(self, path: str) -> TreeEntry | None:
+        directory, _, name = path.rpartition("/")
+        tree = self._tree(directory)
+        return self.repo.pick(tree, (name,)).get(name) if tree is not None else None

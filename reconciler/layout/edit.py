@@ -27,10 +27,16 @@ dump = dumping.dump
 
 def add(data: bytes | None, path: str, value: Object) -> bytes:
     """The file with one more object at its end; `data` is None for a new file. Raises BadFile."""
-    before = roots(data, path) if data is not None else []
-    expected = [*(document.value for document in before), value]
-    new = first(path, value) if data is None or not data.strip() else None
-    return _checked(iter([new]) if new else added(data or b"", path, value), path, expected)
+    if data is None or not data.strip():
+        return new(path, value)[0]
+    expected = [*(document.value for document in roots(data, path)), value]
+    return _checked(added(data, path, value), path, expected)
+
+
+def new(path: str, value: Object) -> tuple[bytes, YamlDocument]:
+    """A file of one object, and how it was read back. Raises BadFile."""
+    data, [document] = _read_back(iter([first(path, value)]), path, [value])
+    return data, document
 
 
 def replace(data: bytes, path: str, index: int, value: Object) -> bytes:
@@ -75,6 +81,11 @@ def _changed(data: bytes, path: str, documents: list[YamlDocument], number: int,
 
 def _checked(candidates: Iterator[bytes], path: str, expected: list[Object]) -> bytes:
     """The first text that reads as expected. Raises BadFile."""
+    return _read_back(candidates, path, expected)[0]
+
+
+def _read_back(candidates: Iterator[bytes], path: str, expected: list[Object]) -> tuple[bytes, list[YamlDocument]]:
+    """The same, with what was read."""
     fault = BadFile([LayoutError(path, 0, 0, "an object cannot be written so that it reads back as it is")])
     for data in candidates:
         try:
@@ -83,7 +94,7 @@ def _checked(candidates: Iterator[bytes], path: str, expected: list[Object]) -> 
             fault = bad
             continue
         if same([document.value for document in found], expected):
-            return data
+            return data, found
     raise fault
 
 

@@ -6,20 +6,25 @@ encrypted file what is remembered is what stands in it: keys are asked for later
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from apiserver.model.origins import Origin
 from apiserver.model.remembered import Remembered, footprint
 from reconciler.layout.errors import BadFile
-from reconciler.layout.manifest import SEALED, Manifest, read
+from reconciler.layout.manifest import SEALED, Manifest, of_document, read
 from reconciler.layout.pin import Pin
 from reconciler.layout.shapes import Shapes
 from reconciler.layout.source import Piece
 from reconciler.layout.sourceref import SourceRef
 from reconciler.layout.workspace import Declaration, declaration, named
+from reconciler.layout.yamldoc import YamlDocument, is_list
 from reconciler.loading import unsealing
 from reconciler.loading.renderings import Renderings
 from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.objects import Repository
+from reconciler.repository.write import object_name
 
+_BLOB = 3
 _MOST, _MOST_DECLARED = 8 * 1024 * 1024, 2 * 1024 * 1024
 """Bytes in memory of the files that are kept, and of those of the workspaces themselves; a small one takes two
 thousand."""
@@ -59,6 +64,15 @@ class Files:
             size = sum(_EACH + footprint(m.value) for m in found.manifests)
             self._good.put(key, found.manifests, _EACH + len(data) * _is_sealed(found) + size)
         return found
+
+    def note(self, path: str, data: bytes, document: YamlDocument) -> None:
+        """That a file which is about to be committed was read, and is one document. This becomes the manifest's."""
+        if SEALED in data or is_list(document.value):
+            return
+        with suppress(BadFile):
+            manifest = of_document(document, path, 0, [])
+            key = object_name(_BLOB, data), _suffix(path)
+            self._good.put(key, (manifest,), _EACH + footprint(manifest.value))
 
     def read_workspace(self, path: str, blob: str, name: str) -> Piece:
         """A workspace.yaml: at most one Workspace, whose name is its directory's and need not be written."""

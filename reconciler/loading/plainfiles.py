@@ -89,7 +89,7 @@ class PlainFiles:
                 yield from read(self._tree.repo.blob(entry.id), path).objects
 
     def editor(self, draft: Draft) -> FileEditor:
-        return FileEditor(draft, RenderedAround(self._tree, self._directory).marker)
+        return FileEditor(draft, self._files, RenderedAround(self._tree, self._directory).marker)
 
     def written(self) -> WrittenFiles:
         return WrittenFiles(self._files, self._tree, self._directory)
@@ -135,11 +135,12 @@ class WrittenFiles(PlainFiles):
 
 
 class FileEditor:
-    """Keeps every byte that does not have to change. `rendered`: finds the file that makes a directory around another
-    file a rendered one, "" for none."""
+    """Keeps every byte that does not have to change. `files`: hears of new ones, so that whoever judges them need not
+    read them again; `rendered`: finds the file that makes a directory around another file a rendered one, "" for
+    none."""
 
-    def __init__(self, draft: Draft, rendered: Callable[[str], str] = lambda _: "") -> None:
-        self._draft, self._rendered = draft, rendered
+    def __init__(self, draft: Draft, files: Files, rendered: Callable[[str], str]) -> None:
+        self._draft, self._files, self._rendered = draft, files, rendered
 
     def find(self, name: str) -> Iterator[Manifest]:
         self._require_file(name)
@@ -156,7 +157,12 @@ class FileEditor:
 
     def add(self, name: str, value: Object) -> bool:
         self._require_file(name)
-        return self._draft.write(name, edit.add(self._draft.read(name), name, value))
+        there = self._draft.read(name)
+        if there is not None:
+            return self._draft.write(name, edit.add(there, name, value))
+        data, document = edit.new(name, value)
+        self._files.note(name, data, document)
+        return self._draft.write(name, data)
 
     def _require_file(self, name: str) -> None:
         """Raises NotWritten for what no file says by itself."""

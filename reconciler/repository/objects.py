@@ -12,7 +12,8 @@ import os
 import re
 import sys
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Literal, NamedTuple
 from weakref import finalize
@@ -45,6 +46,9 @@ _PARTS = re.compile(rb"([^ \0]*) ([^\0]*)\0(.{20})", re.DOTALL)
 _NARROW, _KEPT_NARROW = 16 * 1024, 512 * 1024
 """Bytes of a tree up to which its entries are remembered, and of all of these."""
 
+_FEW = 64
+"""Names of a remembered tree up to which it is taken for one that is not wide, without a look at its bytes."""
+
 
 class TreeEntry(NamedTuple):
     """One name in a tree. `kind`: "commit" is a submodule, "link" a symbolic link (its blob holds the target);
@@ -68,6 +72,15 @@ class CommitInfo(NamedTuple):
     message: str
 
 
+class Unwritten(NamedTuple):
+    """A commit with the objects that are new with it, by their ids (their kind, their bytes), on their way to the disk.
+    `written` is done when they are there, or fails."""
+
+    commit: CommitInfo
+    objects: Mapping[str, tuple[int, bytes]]
+    written: Future[None]
+
+
 class Repository:
     """A git directory, open for reading. Missing objects raise RepositoryUnreadable."""
 
@@ -80,6 +93,7 @@ class Repository:
         self._asked: tuple[str, ...] = ()
         self._packs: frozenset[str] | None = None
         self._wide_data: dict[str, bytes] = {}
+        self._unwritten: Unwritten | None = None
         self._git = library.open_directory(self.path)
         self._opened = _held(self, Path(self._git.path))
 
@@ -96,6 +110,22 @@ class Repository:
             return False
         self._git = library.open_directory(self.path)
         return True
+
+    @property
+    def unwritten(self) -> Unwritten | None:
+        """What `read_ahead` was given last."""
+        return self._unwritten
+
+    def read_ahead(self, made: Unwritten | None) -> None:
+        """From now on what is on its way to the disk is read as if it were there; whoever asks git's library about it
+        (what it descends from, who committed it) waits for it. None: nothing is."""
+        self._unwritten = made
+
+    def _wait_for(self, *objects: str) -> None:
+        """Until none of them is on its way. What cannot be written is absent."""
+        made = self._unwritten
+        if made is not None and any(each in made.objects for each in objects):
+            wait([made.written])
 
     def _packs_there(self) -> frozenset[str]:
         """Its own and those that it borrows."""
@@ -154,9 +184,13 @@ class Repository:
         return str(target)
 
     def has(self, object_id: str) -> bool:
+        self._wait_for(object_id)
         return object_id in self._git
 
     def commit(self, commit_id: str) -> CommitInfo:
+        made = self._unwritten
+        if made is not None and made.commit.id == commit_id:
+            return made.commit
         found = self._load(commit_id)
         if not isinstance(found, library.Commit):
             raise RepositoryUnreadable(f"{commit_id} is not a commit")
@@ -201,6 +235,7 @@ class Repository:
         """Whether `newer` is `older` or descends from it, through any parent."""
         if older == newer:
             return True
+        self._wait_for(older, newer)
         try:
             return self._git.descendant_of(newer, older)
         except library.FAILURES:
@@ -208,6 +243,7 @@ class Repository:
 
     def merge_base(self, one: str, other: str) -> str | None:
         """The best commit that both contain, None where there is none (or it is not here)."""
+        self._wait_for(one, other)
         try:
             found = self._git.merge_base(one, other)
         except library.FAILURES:
@@ -249,6 +285,9 @@ class Repository:
     def differing(self, one: str, other: str, besides: Iterable[str]) -> tuple[list[TreeEntry], list[TreeEntry]] | None:
         """Of two wide trees what is not alike in both, and whatever is called as one of `besides`; in git's order. None
         where one of them is not wide, of which `entries` costs no more."""
+        known = self._narrow.get(one, self._narrow.get(other))
+        if known is not None and len(known) <= _FEW:
+            return None
         first, second = self.tree_data(one), self.tree_data(other)
         return None if min(len(first), len(second)) <= _WIDE else _unlike(first, second, besides)
 
@@ -321,6 +360,7 @@ class Repository:
 
     def blob_size(self, blob_id: str) -> int:
         """In bytes, from the object's header alone."""
+        self._wait_for(blob_id)
         try:
             return int(self._git.odb.read_header(blob_id)[1])
         except (*library.FAILURES, AttributeError):
@@ -332,8 +372,10 @@ class Repository:
 
     def raw(self, object_id: str, expected: int) -> bytes:
         """The bytes of a commit (1), tree (2) or blob (3)."""
+        made = self._unwritten
+        found = made.objects.get(object_id) if made is not None else None
         try:
-            kind, data = self._git.read(object_id)
+            kind, data = found if found is not None else self._git.read(object_id)
         except library.FAILURES as error:
             raise _missing(object_id, self.path) from error
         if kind != expected:
@@ -342,6 +384,7 @@ class Repository:
 
     def new_commits(self, head: str, without: str) -> Iterator[CommitInfo]:
         """The commits that `head` contains and `without` does not, merged ones too, the newest first."""
+        self._wait_for(head, without)
         walker = self._git.walk(head, library.SortMode.TOPOLOGICAL)
         if without and self.has(without):
             walker.hide(without)
@@ -350,6 +393,7 @@ class Repository:
 
     def before(self, commit_id: str) -> Iterator[str]:
         """A commit and those that it contains, roughly the newest first. Raises RepositoryUnreadable."""
+        self._wait_for(commit_id)
         try:
             for found in self._git.walk(commit_id, library.SortMode.TIME):
                 yield str(found.id)
@@ -359,6 +403,7 @@ class Repository:
     def versions(self, head: str, file: str) -> list[str]:
         """Ids of the blobs that a file at the top was in the history of a commit, each once, roughly the newest
         first."""
+        self._wait_for(head)
         found: dict[str, None] = {}
         try:
             for commit in self._git.walk(head, library.SortMode.TIME):
@@ -382,6 +427,7 @@ class Repository:
             current = str(parents[0])
 
     def _load(self, object_id: str) -> library.Object:
+        self._wait_for(object_id)
         try:
             return self._git[object_id]
         except library.FAILURES as error:

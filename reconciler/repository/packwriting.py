@@ -53,19 +53,25 @@ def put(directory: Path, pack: bytes, index: bytes) -> None:
     OSError."""
     directory.mkdir(exist_ok=True)
     place = directory / f"pack-{pack[-20:].hex()}"
-    _write(place.with_suffix(".pack"), pack)
-    _write(place.with_suffix(".idx"), index)
+    put_file(place.with_suffix(".pack"), pack, "tmp_pack_")
+    put_file(place.with_suffix(".idx"), index, "tmp_pack_")
     if library.flushes():
-        found = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(found)
-        finally:
-            os.close(found)
+        flush_names(directory)
 
 
-def _write(path: Path, data: bytes) -> None:
-    """git drops what is left of one that did not come to its end, by how it is called."""
-    descriptor, name = tempfile.mkstemp(prefix="tmp_pack_", dir=path.parent)
+def flush_names(directory: Path) -> None:
+    """Which files are in a directory, to disk. Raises OSError."""
+    found = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(found)
+    finally:
+        os.close(found)
+
+
+def put_file(path: Path, data: bytes, prefix: str) -> None:
+    """A file of git's, in one step, flushed like all others. `prefix`: by which git knows and drops what is left of one
+    that did not come to its end. Raises OSError."""
+    descriptor, name = tempfile.mkstemp(prefix=prefix, dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from reconciler.repository import library, packwriting
+from reconciler.repository import library, loosewriting, packwriting
 from reconciler.repository.command import git
 from reconciler.repository.errors import RefMoved, RepositoryUnreadable
 from reconciler.repository.objects import Repository, tree_parts
@@ -51,8 +51,7 @@ class Batch:
     def write(self, repo: Repository) -> None:
         repo.require()
         if len(self.objects) < PACK_FROM:
-            for kind, data in self.objects.values():
-                repo.git.write(kind, data)
+            _write_loose(repo, self.objects)
         else:
             write_pack(repo, self.objects)
         self.objects.clear()
@@ -60,8 +59,7 @@ class Batch:
 
 def object_name(kind: int, data: bytes) -> str:
     """The id that git gives to an object."""
-    header = _TYPES[kind] + b" " + str(len(data)).encode() + b"\0"
-    return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
+    return hashlib.sha1(_named(kind, data), usedforsecurity=False).hexdigest()
 
 
 def edit_tree(repo: Repository, base_tree: str | None, changes: Mapping[str, bytes | Blob | None]) -> str:
@@ -115,9 +113,22 @@ def commit_tree(
 
 
 def commit_bytes(tree: str, parents: Sequence[str], message: str, when: int, sign: library.Sign | None) -> bytes:
-    """A commit for another repository: what it names need not be here. `sign`: None leaves it unsigned."""
-    who = f"{AUTHOR} <{MAIL}> {when} +0000"
-    head = [f"tree {tree}", *(f"parent {each}" for each in parents), f"author {who}", f"committer {who}"]
+    """A commit by Treeplane itself, for another repository: what it names need not be here. `sign`: None leaves it
+    unsigned."""
+    who = library.Author(AUTHOR, MAIL, when)
+    return authored_bytes(tree, parents, message, (who, who), sign)
+
+
+def authored_bytes(
+    tree: str,
+    parents: Sequence[str],
+    message: str,
+    people: tuple[library.Author, library.Author],
+    sign: library.Sign | None,
+) -> bytes:
+    """The same of anybody's. `people`: its author, and who commits it."""
+    author, by = (f"{each.name} <{each.mail}> {each.when} +0000" for each in people)
+    head = [f"tree {tree}", *(f"parent {each}" for each in parents), f"author {author}", f"committer {by}"]
     payload = "\n".join([*head, "", message])
     if sign is None:
         return payload.encode()
@@ -159,6 +170,19 @@ def write_pack(repo: Repository, objects: Mapping[str, tuple[int, bytes]]) -> No
         packwriting.put(repo.git_dir / "objects" / "pack", pack, index)
     except OSError as error:
         raise RepositoryUnreadable(f"{repo.path} cannot be written to ({error})") from error
+
+
+def _write_loose(repo: Repository, objects: Mapping[str, tuple[int, bytes]]) -> None:
+    found = {name: _named(*each) for name, each in objects.items()}
+    try:
+        loosewriting.put(repo.git_dir / "objects", found)
+    except OSError as error:
+        raise RepositoryUnreadable(f"{repo.path} cannot be written to ({error})") from error
+
+
+def _named(kind: int, data: bytes) -> bytes:
+    """What the id of an object is the hash of."""
+    return _TYPES[kind] + b" " + str(len(data)).encode() + b"\0" + data
 
 
 def _insert(root: _Node, path: str, change: bytes | Blob | None) -> None:

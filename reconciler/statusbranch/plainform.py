@@ -1,8 +1,8 @@
 """The canonical form of values that need no care: the bytes that the YAML library would write, in a tenth of the time.
 
-Called by format. Nearly all that the status branch says is mappings, lists and short texts of letters, digits and a few
-signs. Whatever else a value has (a text of several lines, a long one that would be folded, a quote, a float) is None
-here, and the library's to write: it is the measure, and the tests compare the two.
+Called by format. Nearly all that the status branch says is mappings, lists, short texts of letters, digits and a few
+signs, and JSON (who owns an object's fields). Whatever else a value has (a text of several lines, a long one that would
+be folded, a quote, a float) is None here, and the library's to write: it is the measure, and the tests compare the two.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _KEPT: Final = 4096
 _SAFE: Final = re.compile(r"[A-Za-z0-9_./](?:[A-Za-z0-9_./+,()=%@;*&!|<>~\[\]{}-]|:(?![ ]|$)| (?![ #]|$))*")
 """A text that stands as it is, unless it would be read as something else. A colon, a number sign and spaces mean
 something to YAML in some places."""
+_JSON: Final = re.compile(r"[\[{][!-&(-~]*")
+"""A text that stands as it is in quotes, however long: it is folded at spaces, and has none."""
 _MARKERS: Final = ("---", "...")
 _ELSE: Final = CSafeDumper.yaml_implicit_resolvers
 """By first character, what a text without quotes is read as."""
@@ -61,7 +63,7 @@ def _mapping(value: dict[str, Any], column: int, first: int, out: list[str]) -> 
             _sequence(child, column, column, out)
         else:
             said = _scalar(child)
-            if column + len(name) + 2 + len(said) > WIDTH:
+            if column + len(name) + 2 + len(said) > WIDTH and " " in said:
                 raise _NotPlain
             out += (lead, name, ": ", said, "\n")
         lead = pad
@@ -80,7 +82,7 @@ def _sequence(items: list[Any], column: int, first: int, out: list[str]) -> None
             _sequence(item, column + 2, 0, out)
         else:
             said = _scalar(item)
-            if column + 2 + len(said) > WIDTH:
+            if column + 2 + len(said) > WIDTH and " " in said:
                 raise _NotPlain
             out += (said, "\n")
         lead = " " * column
@@ -89,7 +91,7 @@ def _sequence(items: list[Any], column: int, first: int, out: list[str]) -> None
 def _scalar(value: Any) -> str:
     kind = type(value)
     if kind is str:
-        return _text(value)
+        return _text(value) if len(value) <= WIDTH else _quoted(value)
     if kind is bool:
         return "true" if value else "false"
     if kind is int:
@@ -105,7 +107,15 @@ def _scalar(value: Any) -> str:
 def _text(value: str) -> str:
     if not value:
         return "''"
-    if not _SAFE.fullmatch(value) or len(value) > WIDTH or value.startswith(_MARKERS):
+    if not _SAFE.fullmatch(value):
+        return _quoted(value)
+    if value.startswith(_MARKERS):
         raise _NotPlain
     said = (*_ELSE.get(value[0], ()), *_ELSE.get(None, ()))
     return f"'{value}'" if any(pattern.match(value) for _, pattern in said) else value
+
+
+def _quoted(value: str) -> str:
+    if not _JSON.fullmatch(value):
+        raise _NotPlain
+    return f"'{value}'"

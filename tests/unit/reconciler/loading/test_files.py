@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.fleetrepo import FleetRepo
 from support.loadedfleet import configmap
 
+from apiserver.model import marks
 from apiserver.model.remembered import footprint
-from reconciler.layout.manifest import read
+from reconciler.layout import edit
+from reconciler.layout.manifest import SEALED, read
 from reconciler.loading.files import Files
 from reconciler.repository.objects import Repository
 
@@ -55,6 +58,32 @@ def test_yaml_and_json_of_one_content_are_read_each_in_its_way(repo: FleetRepo) 
     files = Files(repo.repo)
     assert not files.read("a/x.yaml", blob).problems
     assert files.read("a/x.json", blob).problems
+
+
+@pytest.mark.parametrize("path", ["a/x.yaml", "a/x.json"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "1"}},
+        {"apiVersion": "apis.kcp.dev/v1alpha1", "kind": "APIBinding", "metadata": {"name": "a", "uid": "u"}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "annotations": {marks.ORIGIN: "b"}}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}},
+        {"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}}]},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"a": f"{SEALED.decode()}x]"}},
+    ],
+)  # fmt: skip
+def test_a_new_file_is_known_as_it_would_be_read(repo: FleetRepo, path: str, value: dict[str, Any]) -> None:
+    data, document = edit.new(path, value)
+    files, noted, counting = Files(repo.repo), Files(repo.repo), Counting(repo.path)
+    blob = blob_of(repo, data.decode())
+    noted.note("elsewhere/y" + path[-5:], data, document)
+    found = files.read(path, blob)
+    assert noted.read(path, blob) == found
+    again = Files(counting)
+    again.note(path, *edit.new(path, value))
+    again.read(path, blob)
+    plain = not found.problems and value["kind"] not in ("List", "Secret")
+    assert counting.asked == ([] if plain else [blob])
 
 
 def test_a_fault_names_the_file_that_is_asked_for(repo: FleetRepo) -> None:

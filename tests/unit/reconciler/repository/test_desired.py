@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,9 +14,10 @@ from support.fleetrepo import FleetRepo
 from support.signing import git_says_good, needs_ssh
 
 from reconciler.repository.desired import Desired, signature
-from reconciler.repository.errors import BranchCheckedOut, PushRejected
+from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryUnreadable
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.objects import Repository
+from reconciler.repository.write import Batch
 from reconciler.signatures.own import CommitKey
 from reconciler.signatures.signers import Signers
 from reconciler.signatures.verifier import Verifier
@@ -94,6 +98,74 @@ def test_a_users_name_becomes_a_signature_that_git_takes(user: str, found: tuple
     assert signature(user) == found
 
 
+@pytest.fixture
+def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Nothing is written before it is set."""
+    ready, write = threading.Event(), Batch.write
+
+    def late(batch: Batch, repo: Repository) -> None:
+        ready.wait()
+        write(batch, repo)
+
+    monkeypatch.setattr(Batch, "write", late)
+    yield ready
+    ready.set()
+
+
+@pytest.mark.parametrize("files", [1, 100])
+def test_a_commit_is_read_before_it_is_on_disk(
+    tmp_path: Path, repo: FleetRepo, slow_disk: threading.Event, files: int
+) -> None:
+    mirror = Mirror(tmp_path / "data", str(repo.path), "main", "treeplane/status")
+    mirror.refresh()
+    desired, before, read = Desired(mirror), repo.head, mirror.repository
+    made = desired.commit(before, {f"b/{n}.yaml": b"%d\n" % n for n in range(files)}, "alice", "Write\n")
+    assert made is not None
+    commit = read.commit(made)
+    entry = read.entry_at(commit.tree, "b/0.yaml")
+    assert entry is not None
+    assert read.blob(entry.id) == b"0\n"
+    assert not Repository(repo.path).has(made)
+    slow_disk.set()
+    desired.publish(made, before)
+    assert Repository(repo.path).commit(made) == commit
+    assert (read.blob_size(entry.id), read.committer(made), read.is_ancestor(before, made)) == (2, "Treeplane", True)
+    subprocess.run(["git", "-C", str(repo.path), "fsck", "--strict"], check=True, capture_output=True)
+
+
+def test_the_branch_waits_for_the_disk(tmp_path: Path, repo: FleetRepo, slow_disk: threading.Event) -> None:
+    desired, before = opened(tmp_path, str(repo.path)), repo.head
+    made = desired.commit(before, {"b.yaml": b"b\n"}, "alice", "Write\n")
+    assert made is not None
+    with ThreadPoolExecutor(1) as thread:
+        published = thread.submit(desired.publish, made, before)
+        assert not published.done()
+        assert repo.head == before
+        slow_disk.set()
+    assert repo.head == made
+
+
+def test_what_cannot_be_written_is_not_published(
+    tmp_path: Path, repo: FleetRepo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desired, before = opened(tmp_path, str(repo.path)), repo.head
+
+    def full(*_: object) -> None:
+        raise RepositoryUnreadable("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Batch, "write", full)
+        made = desired.commit(before, {"b.yaml": b"b\n"}, "alice", "Write\n")
+        assert made is not None
+        with pytest.raises(RepositoryUnreadable, match="full"):
+            desired.publish(made, before)
+    assert repo.head == before
+    again = desired.commit(before, {"b.yaml": b"b\n"}, "alice", "Write\n")
+    assert again is not None
+    desired.publish(again, before)
+    assert repo.head == again
+
+
 @needs_ssh
 def test_commits_are_signed_and_their_ids_follow_from_their_content(
     tmp_path: Path, repo: FleetRepo, monkeypatch: pytest.MonkeyPatch
@@ -106,8 +178,10 @@ def test_commits_are_signed_and_their_ids_follow_from_their_content(
         mirror = Mirror(tmp_path / str(len(made)), source, "main", "treeplane/status")
         mirror.refresh()
         for _ in range(2):
-            commit = Desired(mirror, sign=key.sign).commit(repo.head, {"b": b"b"}, "josé", "Schreibe »b«\n")
+            desired = Desired(mirror, sign=key.sign)
+            commit = desired.commit(repo.head, {"b": b"b"}, "josé", "Schreibe »b«\n")
             assert commit is not None
+            desired.written()
             made.add(commit)
             assert git_says_good(mirror.repository.path, commit, tmp_path / "allowed")
             assert Verifier(key).signer(mirror.repository, commit, Signers()).ours
@@ -117,6 +191,7 @@ def test_commits_are_signed_and_their_ids_follow_from_their_content(
 def test_what_is_put_in_the_place_of_the_repository_is_written_to(tmp_path: Path, repo: FleetRepo) -> None:
     desired, before = opened(tmp_path, str(repo.path)), repo.head
     assert desired.commit(before, {"b.yaml": b"b\n"}, "alice", "Write\n")
+    desired.written()
     shutil.copytree(repo.path, tmp_path / "copy")
     repo.path.rename(tmp_path / "old")
     (tmp_path / "copy").rename(repo.path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -19,6 +20,10 @@ SPECIAL = [
     "Is available.",
 ]  # fmt: skip
 PLAIN = st.sampled_from(["f:data", ".", "kubectl-create", "a b", "Ready", "web-1", "10Gi", "1.2.3", "a,b", "x" * 20])
+JSON = st.one_of(
+    st.builds(lambda owners: orjson.dumps(owners).decode(), st.lists(st.dictionaries(PLAIN, PLAIN, max_size=9))),
+    st.text([chr(each) for each in range(ord("!"), 127) if chr(each) != "'"], max_size=200).map("[{}".__add__),
+)
 ANY = st.one_of(st.sampled_from(SPECIAL), st.text("abz019_./:+,()=%@;*&!|<>~[]{}- #'\"?\\", max_size=12))
 
 
@@ -44,10 +49,18 @@ def test_what_needs_no_care_is_written_as_the_library_writes_it(value: dict[str,
 
 
 @settings(max_examples=300, deadline=None)
-@given(value=values(st.one_of(PLAIN, ANY)))
+@given(value=values(st.one_of(PLAIN, ANY, JSON)))
 def test_whatever_is_written_is_what_the_library_writes(value: dict[str, Any]) -> None:
     assert dump(value) == library(value)
     assert load(dump(value)) == value
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=JSON)
+def test_json_without_spaces_is_written_as_the_library_writes_it(text: str) -> None:
+    value = {"fieldOwners": text, "a": [text, {"b": text}]}
+    assert " " in text or dumped(value) is not None
+    assert dump(value) == library(value)
 
 
 @pytest.mark.parametrize("text", SPECIAL)
@@ -58,7 +71,15 @@ def test_a_text_stands_as_the_library_has_it(text: str) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [{"a": 1.5}, {"a": "x" * WIDTH}, {"a": "it's"}, {"a": "two\nlines"}, {"k" * 130: 1}, {"a": {1: 2}}, {"a": "é"}],
+    [
+        {"a": 1.5},
+        {"a": "x" * WIDTH + "x"},
+        {"a": "it's"},
+        {"a": "two\nlines"},
+        {"k" * 130: 1},
+        {"a": {1: 2}},
+        {"a": "é"},
+    ],
 )
 def test_what_needs_care_is_the_librarys(value: dict[str, Any]) -> None:
     assert dumped(value) is None
