@@ -12,7 +12,7 @@ Worked example, three calls in one transaction, the store at revision 100:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from apiserver.model.keys import Key
@@ -34,6 +34,7 @@ from apiserver.storage.protocol import (
     CheckRow,
     Conflict,
     Delete,
+    DeleteRow,
     Op,
     Put,
     PutRow,
@@ -43,6 +44,9 @@ from apiserver.storage.protocol import (
     TooMany,
 )
 from apiserver.storage.templates import Filled
+
+_OF_ROWS = (PutRow, DeleteRow, CheckRow)
+_tuple = tuple.__new__
 
 
 class Under(NamedTuple):
@@ -90,13 +94,6 @@ class _Effect(NamedTuple):
         """As it is stored without a template. Only to be asked for where it is needed: it may have to be made."""
         return self.whole or layout.encode_object(self.revision, put.stamp, put.value)
 
-    def concerns(self, index: Index, forms: indexes.ByForm) -> bool:
-        """Whether what an index looks for may stand in what was there or in what comes."""
-        if self.previous is not None and index.hint in self.previous:
-            return True
-        put = self.put
-        return put is not None and put.may_say(index.hint) and forms.has_terms(index, self.key, put)
-
 
 class Group:
     """See the module's head. `interned`: the names of resources that came with it."""
@@ -129,9 +126,8 @@ class Group:
         state, put, size, last_marked = self._state, self._txn.put, 0, self._state.marked
         for effect in effects:
             key, full, previous, _, _, revision, marked = effect
-            for index in self._env.indexes.of(key.resource):
-                if effect.concerns(index, self._forms):
-                    indexes.change(self._env, self._txn, index, indexes.Changed(key, previous, effect.record))
+            for index in self._concerned(effect):
+                indexes.change(self._env, self._txn, index, indexes.Changed(key, previous, effect.record))
             if marked:
                 last_marked = revision
                 self._counted.mark(full, revision)
@@ -162,6 +158,14 @@ class Group:
                 state.size + size,
             )
 
+    def _concerned(self, effect: _Effect) -> Collection[Index]:
+        """The indexes of which what they look for may stand in what was there or in what comes."""
+        key, full, previous, put = effect[:4]
+        found = self._forms.concerned(key, full, put) if put is not None else ()
+        if previous is None:
+            return found
+        return [each for each in self._env.indexes.of(key.resource) if each.hint in previous or each in found]
+
     def _check(self, ops: Sequence[Op]) -> tuple[list[int], list[_Effect], dict[bytes, bytes | None]]:
         """The revision of each op, what to do, and the rows that are other ones then (None: gone)."""
         revision = self._state.revision
@@ -171,12 +175,12 @@ class Group:
         changed: dict[bytes, bytes | None] = {}
         checks: list[CheckNumber] = []
         for op in ops:
-            if isinstance(op, CheckNumber):
-                checks.append(op)
+            if isinstance(op, _OF_ROWS):
+                self._check_row(op, changed)
                 revisions.append(0)
                 continue
-            if isinstance(op, RowOp):
-                self._check_row(op, changed)
+            if isinstance(op, CheckNumber):
+                checks.append(op)
                 revisions.append(0)
                 continue
             key = op.key
@@ -190,7 +194,8 @@ class Group:
                 continue
             revision += 1
             put, whole = (op, self._record(op, revision)) if isinstance(op, Put) else (None, b"")
-            effect = own[full] = _Effect(key, full, previous, put, whole, revision, key.resource in self._env.marked)
+            marked = key.resource in self._env.marked
+            effect = own[full] = _tuple(_Effect, (key, full, previous, put, whole, revision, marked))
             effects.append(effect)
             revisions.append(revision)
         for check in checks:
@@ -217,7 +222,8 @@ class Group:
     @staticmethod
     def _record(op: Put, revision: int) -> bytes:
         """See _Effect.whole."""
-        limits.check_stamp(op.key, op.stamp)
+        if op.stamp:
+            limits.check_stamp(op.key, op.stamp)
         return layout.encode_object(revision, op.stamp, op.whole) if op.whole or op.like is None else b""
 
     def finish(self, retention: Retention) -> bool:

@@ -20,7 +20,7 @@ import orjson
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.failures import described
-from apiserver.model.identity import logical_cluster_name
+from apiserver.model.identity import name_order
 from apiserver.model.keys import Key
 from apiserver.model.origins import origin_of
 from apiserver.model.paths import ROOT
@@ -30,7 +30,7 @@ from apiserver.storage.protocol import Record
 from reconciler.layout.compare import Touched, touched
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import feeds, keptschemas, untold
-from reconciler.loading.case import Case, Needs, Verdict
+from reconciler.loading.case import Case, Coming, Needs, Verdict
 from reconciler.loading.cases import Cases
 from reconciler.loading.changeset import ChangeSet, WorkspaceChanges
 from reconciler.loading.expected import ExpectedRenderings
@@ -46,6 +46,7 @@ from reconciler.loading.relocation import Relocation
 from reconciler.loading.removals import Removals
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.shipped import is_root_open
+from reconciler.loading.siblings import Siblings
 from reconciler.loading.site import Site
 from reconciler.loading.step import StepTarget
 from reconciler.loading.takings import Takings
@@ -61,8 +62,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _RETRIES = 20
-_BEGIN = 8
-"""Characters of a logical cluster name by which a million of them are put in order."""
 _ROUNDS = 20
 """How often one step judges a workspace anew for others."""
 
@@ -123,6 +122,7 @@ class Stepper:
         self._guard = self._new_guard()
         adopts = target.recorded is None and target.limits is None
         self._judge = Judge(site, way, self._world, self._served, self._guard, {} if adopts else None)
+        self._siblings = Siblings(site.fleet)
         self._writes = way.handover(site.store, self._world.written)
         self._takings = Takings(site.store, self._world, self._leavers, self._writes)
         self._verdicts: dict[str, tuple[Case, Verdict]] = {}
@@ -170,12 +170,13 @@ class Stepper:
 
     def _take(self, waiting: list[str]) -> None:
         """Judges workspaces, those last that have to be waited for."""
-        late = []
+        late, alike = [], self._may_be_alike()
         for path in waiting:
             if not self._expected.is_there(path):
                 late.append(path)
                 continue
-            self._turns.take(path)
+            if not alike or not self._stamp(path):
+                self._turns.take(path)
             self.pause()
         for path in late:
             self._expected.wait(path, self.pause)
@@ -215,8 +216,7 @@ class Stepper:
         """In the order in which they will stand in the store, so that what is written together touches few of its
         pages: of many workspaces that is half of what goes to disk."""
         fleet, commit = self._site.fleet, self._target.moment.commit
-        # A number takes half of the memory of the name's text.
-        return sorted(appeared, key=lambda path: int(logical_cluster_name(fleet, path, commit)[:_BEGIN], 36))
+        return sorted(appeared, key=lambda path: name_order(fleet, path, commit))
 
     def _stands(self, path: str) -> str:
         record = self._world.record(path)
@@ -296,6 +296,7 @@ class Stepper:
         """Some workspaces are at a commit that comes after this one."""
         self._passing.add(commit)
         self._world.refresh()
+        self._siblings.forget()
 
     def _is_put_off(self, _path: str) -> bool:
         """Whether a workspace is not judged in this step, but later."""
@@ -352,6 +353,49 @@ class Stepper:
             if any(each in error for each in said for error in errors) and self._cases.find(path) is not None:
                 yield path
 
+    # -- those that are like others
+
+    def _may_be_alike(self) -> bool:
+        """Whether what a workspace that appears comes to follows from its place, its files, its parent and its type."""
+        target, cases, admission = self._target, self._cases, self._target.admission
+        asked = target.recorded is not None or target.lost is not None or bool(target.asked) or bool(cases.waited)
+        barred = not admission.is_plain or bool(admission.types) or bool(cases.trespasses) or self._moves.are_there
+        return not (asked or barred or target.moment.look or target.tree.grafts or self._kept.tops)
+
+    def _learn(self, case: Case, verdict: Verdict) -> None:
+        bare, parent = self._cases.places.bare(case.path), self._world.record(verdict.record.parent)
+        if bare is not None and parent is not None and case.coming is Coming.NEW:
+            self._siblings.learn(case, bare, verdict, parent)
+
+    def _stamp(self, path: str) -> bool:
+        """Whether a workspace has what a sibling has that is like it: then it needs no turn."""
+        above, world, bare = paths.parent(path), self._world, self._cases.places.bare(path)
+        if bare is None or above is None or path not in self._pending or path in self._forced or self._leavers.paths:
+            return False
+        if path in self._attempts or path in self._target.tree.duplicates or self._target.secrets(path):
+            return False
+        parent = world.record(above) if not self._waits_above(above) else None
+        if parent is None or world.is_judged(path) or world.standing(path) is not None:
+            return False
+        changes = self._siblings.changes(path, bare, parent)
+        if changes is None:
+            return False
+        del self._pending[path]
+        world.appeared(path, changes.row)
+        self.done.add(changes)
+        self._cases.forget(path)
+        if not self._writes.keeps(changes):
+            self._again(self._writes.add(changes))
+        self._progress(self.done.judged)
+        return True
+
+    def _waits_above(self, path: str | None) -> bool:
+        while path is not None:
+            if path in self._pending:
+                return True
+            path = paths.parent(path)
+        return False
+
     # -- judging, when it is a workspace's turn
 
     def _waits(self, path: str) -> bool:
@@ -382,6 +426,8 @@ class Stepper:
             return verdict
         self._pending.pop(path, None)
         self._verdicts[path] = case, verdict
+        if verdict.alone:
+            self._learn(case, verdict)
         self._world.moved(verdict.record)
         if was_there:
             self._tell_of(path)
@@ -514,6 +560,7 @@ class Stepper:
         if changes.provides:
             self._settle()
             self._world.provides_anew(path)
+            self._siblings.forget()
             if self._way.tells:
                 self._recheck_consumers(path)
                 self._recheck_types(path, changes.written())
