@@ -18,6 +18,8 @@ _BASE62 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NAMESPACE = uuid.UUID("6f0f2f0e-5f0a-5d5c-9a53-7e2c6d1b8a11")
 _POWERS = [36**digits for digits in range(44)]
 """Of the digits of a SHA-224."""
+_NAME = 16
+"""Digits of a logical cluster name."""
 _BEGIN = 8
 """Bytes of a SHA-224 by which names are put in order."""
 _FULL = _POWERS[43] >> 8 * (28 - _BEGIN)
@@ -49,6 +51,10 @@ def _first_of_base36(number: int, count: int) -> str:
     while rest and number < _POWERS[rest + count - 1]:
         rest -= 1
     number //= _POWERS[rest]
+    if count == _NAME and rest:  # as for every logical cluster: no loop, and no digit that is not there
+        high, low = divmod(number, _POWERS[8])
+        parts = *divmod(high, _POWERS[4]), *divmod(low, _POWERS[4])
+        return "".join([_PAIRS[each // 1296] + _PAIRS[each % 1296] for each in parts])
     out = []
     while number:
         number, pair = divmod(number, len(_PAIRS))
@@ -106,7 +112,7 @@ def logical_cluster_name(fleet: str, path: str, origin: CommitRef) -> str:
     """16 base36 characters; the root workspace keeps its name, as in kcp."""
     if path == "root":
         return "root"
-    return base36_sha224(_said_of_name(fleet, path, origin), 16)
+    return base36_sha224(_said_of_name(fleet, path, origin), _NAME)
 
 
 def name_order(fleet: str, path: str, origin: CommitRef) -> int:

@@ -124,6 +124,7 @@ class Group:
 
     def _apply(self, effects: list[_Effect], *, logged: bool) -> None:
         state, put, size, last_marked = self._state, self._txn.put, 0, self._state.marked
+        entries, objects = list[tuple[bytes, bytes]](), list[tuple[bytes, bytes]]()
         for effect in effects:
             key, full, previous, _, _, revision, marked = effect
             for index in self._concerned(effect):
@@ -133,21 +134,25 @@ class Group:
                 self._counted.mark(full, revision)
             self._references.release(full)
             if effect.put is None:
+                self._put(objects)
                 self._txn.delete(full, db=self._env.objects)
                 self._counted.number(full, -1)
             else:
                 like = effect.like
                 short = self._references.take(full, revision, like) if like is not None else None
-                put(full, short or effect.encoded(effect.put), db=self._env.objects)
+                objects.append((full, short or effect.encoded(effect.put)))
                 if previous is None:
                     self._counted.number(full, 1)
             if logged:
                 number = layout.U64.pack(revision)
                 entry = layout.encode_entry(full, effect.put is None, previous)
                 size += len(entry)
-                put(number, entry, append=True, db=self._env.log)
+                entries.append((number, entry))
                 if previous is not None:
                     put(previous[:8], number, db=self._env.next)
+        self._put(objects)
+        if entries:
+            self._txn.cursor(db=self._env.log).putmulti(entries, append=True)
         if effects:
             end = effects[-1].revision
             self._state = State(
@@ -157,6 +162,12 @@ class Group:
                 state.entries + (len(effects) if logged else 0),
                 state.size + size,
             )
+
+    def _put(self, objects: list[tuple[bytes, bytes]]) -> None:
+        """Writes them and empties the list."""
+        if objects:
+            self._txn.cursor(db=self._env.objects).putmulti(objects)
+            objects.clear()
 
     def _concerned(self, effect: _Effect) -> Collection[Index]:
         """The indexes of which what they look for may stand in what was there or in what comes."""

@@ -73,7 +73,8 @@ class ByForm:
                 self._known.clear()
             found = self._known[at] = self._of_form(key, put, put.like)
         sure, maybe = found
-        more = [index for index, said in maybe if said in parameters or said in full]
+        texts = b"\0".join((parameters, full))
+        more = [index for index, said in maybe if said in texts]
         return [*sure, *more] if more else sure
 
     def _has_terms(self, index: Index, key: Key, put: Put) -> bool:

@@ -44,9 +44,22 @@ class Whereabouts:
         out._packed = self._packed | other._packed
         return out
 
-    def note(self, place: WorkspaceDir) -> None:
-        if place.path not in self._packed:
-            self._packed[place.path] = self._bare(place) if place.files == () and not place.theirs else _pack(place)
+    def note(self, place: WorkspaceDir) -> bool:
+        """Whether it is the first of its path."""
+        if place.path in self._packed:
+            return False
+        self._packed[place.path] = self._bare(place) if place.files == () and not place.theirs else _pack(place)
+        return True
+
+    def note_like(self, path: str, directory: str, other: str) -> None:
+        """A workspace whose place is that of another one, which was noted, but for its path and directory."""
+        bare = self.bare(other)
+        if bare is None:
+            place = self.get(other)
+            assert place is not None
+            self.note(place._replace(path=path, directory=directory))
+        elif path not in self._packed:
+            self._packed[path] = Bare(directory, bare.common)
 
     def bare(self, path: str) -> Bare | None:
         """Of a workspace that has nothing but its workspace.yaml and stands in the fleet's own repository."""
@@ -72,17 +85,19 @@ class Whereabouts:
             self._last = None
 
     def _bare(self, place: WorkspaceDir) -> Bare:
-        common = _pack(place._replace(directory=""))
+        common = _pack(place, "")
         if len(self._common) >= _SHARED:
             self._common.clear()
         return Bare(place.directory, self._common.setdefault(common, common))
 
 
-def _pack(place: WorkspaceDir) -> bytes:
-    """In the form of this very interpreter: it never leaves the process."""
+def _pack(place: WorkspaceDir, directory: str | None = None) -> bytes:
+    """In the form of this very interpreter: it never leaves the process. `directory`: instead of its own."""
     manifest = _plain(place.manifest) if place.manifest is not None else None
     files = [_plain(entry) for entry in place.files] if place.files is not None else None
-    return marshal.dumps((place.directory, manifest, place.tree, place.spare, files, place.theirs))
+    return marshal.dumps(
+        (place.directory if directory is None else directory, manifest, place.tree, place.spare, files, place.theirs)
+    )
 
 
 def _plain(entry: TreeEntry) -> tuple[str, str, str, bool]:

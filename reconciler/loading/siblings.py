@@ -33,6 +33,7 @@ _SHAPE = (
 """What is a workspace's own of its namespace, its LogicalCluster and its Workspace (see appearing)."""
 _UID = 16
 """Bytes."""
+_tuple = tuple.__new__
 _LONGEST = 1000
 """Bytes of a file's path: a longer one may not be put into a template."""
 
@@ -99,25 +100,23 @@ class _Stamp:
         cluster = logical_cluster_name(fleet, path, self._origin)
         file, own = text_bytes(joined(bare.directory, self._file)), text_bytes(cluster)
         short = workspacerow.shortened(path, bare.directory)
-        objects = (
-            self._put(Key("namespaces", cluster, "", "default"), self._namespace, ()),
-            self._put(
-                Key(LOGICAL_CLUSTERS, cluster, "", "cluster"),
-                self._cluster,
-                (text_bytes(path), text_bytes(name), self._above),
-            ),
-            self._put(Key(WORKSPACES, self.parent.cluster, "", name), self._workspace, (own, self._id, file)),
-        )
+        said = text_bytes(path), text_bytes(name), self._above
+        made = [
+            self._made(("namespaces", cluster, "", "default"), self._namespace, ()),
+            self._made((LOGICAL_CLUSTERS, cluster, "", "cluster"), self._cluster, said),
+            self._made((WORKSPACES, self.parent.cluster, "", name), self._workspace, (own, self._id, file)),
+        ]
         also: list[Op] = [
             Put(Key(Internal.WORKSPACE, cluster, "", ""), f"{path}\n{short}".encode()),
             PutRow(Table.WORKSPACES, path, self._row.of(cluster, short)),
         ]
-        made = [ObjectChange(ChangeKind.CREATED, op) for op in objects]
         return WorkspaceChanges(path, ChangeKind.CREATED, made, also=also, new=True)
 
-    def _put(self, key: Key, template: bytes, own: Iterable[bytes]) -> Put:
+    def _made(self, at: tuple[str, str, str, str], template: bytes, own: Iterable[bytes]) -> ObjectChange:
+        key = _tuple(Key, at)
         parameters = b"".join((uid_bytes(self._fleet, key, self._commit), self._time, *own))
-        return Put(key, b"", NEVER, like=Filled(template, parameters))
+        put = _tuple(Put, (key, b"", NEVER, b"", _tuple(Filled, (template, parameters))))
+        return _tuple(ObjectChange, (ChangeKind.CREATED, put, ()))
 
 
 def _is_usual(path: str, directory: str) -> bool:

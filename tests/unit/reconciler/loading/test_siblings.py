@@ -56,7 +56,11 @@ def spied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def everything(fleet: LoadedFleet) -> tuple[Any, ...]:
     """What was done, in its order, but for the revisions' numbers; all objects and rows."""
     done = [(tuple(each.key), each.value, each.previous) for each in fleet.all_changes()]
-    return done, fleet.everything(), {(table, row.key): row.value for table in ROWS for row in fleet.store.scan_rows(table)}
+    return (
+        done,
+        fleet.everything(),
+        {(table, row.key): row.value for table in ROWS for row in fleet.store.scan_rows(table)},
+    )
 
 
 def loaded(directory: Path, commits: Iterable[Files], *, stamped: bool) -> Any:
