@@ -47,7 +47,7 @@ def encode(path: str, known: Known) -> bytes:
     return b"".join((_head(commit, time), place, record, b"\0", summary))
 
 
-class Alike(NamedTuple):
+class AroundPlace(NamedTuple):
     """What is before and behind the place in rows that say the same but for that."""
 
     head: bytes
@@ -58,12 +58,12 @@ class Alike(NamedTuple):
         return b"".join((self.head, f"{cluster}\0{short}\0".encode(), self.tail))
 
 
-def alike(row: bytes) -> Alike | None:
-    """Of a row; None where its head is kept as text."""
+def around_place(row: bytes) -> AroundPlace | None:
+    """Of a row; None where its head is kept as texts."""
     if row[:1] != _FORMED:
         return None
     end = 1 + _ID + _TIME
-    return Alike(row[:end], row[end:].split(b"\0", 2)[2])
+    return AroundPlace(row[:end], row[end:].split(b"\0", 2)[2])
 
 
 def decode(path: str, row: bytes) -> Known:

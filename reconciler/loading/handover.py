@@ -16,8 +16,9 @@ from apiserver.storage.protocol import Conflict, Op, Store, Writer
 from reconciler.loading.changeset import WorkspaceChanges
 
 _IN_FLIGHT = 1000
-_TOGETHER = 64
-"""Workspaces whose writes are handed over at once: the store's writer wakes once for them, and syncs them together."""
+_TOGETHER = 256
+"""Workspaces whose writes are handed over at once: the store's writer wakes once for them, and syncs them together. A
+page that several of them touch is written once; while somebody reads, each writing of it makes the file larger."""
 
 
 class Handover:

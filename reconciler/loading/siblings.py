@@ -17,13 +17,16 @@ from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.model.tables import Table
 from apiserver.registry import workspacerow
 from apiserver.registry.tree import WorkspaceRecord
-from apiserver.registry.workspacerow import Alike
+from apiserver.registry.workspacerow import AroundPlace
 from apiserver.storage.protocol import NEVER, Op, Put, PutRow
 from apiserver.storage.templates import Filled, Kind, kinds_of, text_bytes
 from reconciler.layout.tree import LONGEST_PATH, joined
 from reconciler.layout.whereabouts import Bare
-from reconciler.loading.case import Case, Verdict
+from reconciler.loading.case import Case, Coming, Verdict
+from reconciler.loading.cases import Cases
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
+from reconciler.loading.step import StepTarget
+from reconciler.loading.world import World
 
 _SHAPE = (
     (Kind.UID, Kind.TIME),
@@ -41,16 +44,27 @@ _LONGEST = 1000
 class Siblings:
     """Of one step. `fleet`: its id."""
 
-    def __init__(self, fleet: str) -> None:
-        self._fleet = fleet
+    def __init__(self, fleet: str, target: StepTarget, world: World, cases: Cases) -> None:
+        self._fleet, self._target, self._world, self._cases = fleet, target, world, cases
         self._stamps: dict[tuple[str, bytes], _Stamp] = {}
+
+    @property
+    def are_possible(self) -> bool:
+        """Whether what a workspace that appears comes to follows from its place, its files, its parent and its type."""
+        target, cases, admission = self._target, self._cases, self._target.admission
+        returns = target.recorded is not None or target.lost is not None
+        barred = not admission.is_plain or bool(admission.types) or bool(cases.trespasses)
+        return not (returns or barred or target.asked or cases.waited or target.moment.look or target.tree.grafts)
 
     def forget(self) -> None:
         """What others have that they follow from may be another by now."""
         self._stamps.clear()
 
-    def learn(self, case: Case, bare: Bare, verdict: Verdict, parent: WorkspaceRecord) -> None:
+    def learn(self, case: Case, verdict: Verdict) -> None:
         """From a verdict on one that is `alone`."""
+        bare, parent = self._cases.places.bare(case.path), self._world.record(verdict.record.parent)
+        if bare is None or parent is None or case.coming is not Coming.NEW:
+            return
         at = parent.path, bare.common
         known = self._stamps.get(at)
         if known is not None and known.parent is parent:
@@ -61,18 +75,26 @@ class Siblings:
         if stamp is not None:
             self._stamps[at] = stamp
 
-    def changes(self, path: str, bare: Bare, parent: WorkspaceRecord) -> WorkspaceChanges | None:
-        """What a workspace comes to of which nothing is stored; None where its verdict has to tell."""
-        stamp = self._stamps.get((parent.path, bare.common))
-        if stamp is None or not stamp.sure or stamp.parent is not parent or not _is_usual(path, bare.directory):
+    def changes(self, path: str) -> WorkspaceChanges | None:
+        """What a workspace comes to that was not judged in this step, nor any that it stands in waits to be; None where
+        its verdict has to tell."""
+        bare, above, world = self._cases.places.bare(path), paths.parent(path), self._world
+        parent = world.record(above) if bare is not None and above is not None else None
+        stamp = self._stamps.get((parent.path, bare.common)) if parent is not None and bare is not None else None
+        if stamp is None or bare is None or not stamp.sure or stamp.parent is not parent:
             return None
-        return stamp.changes(path, bare)
+        if world.is_judged(path) or world.standing(path) is not None or self._target.secrets(path):
+            return None
+        is_usual = path not in self._target.tree.duplicates and _is_usual(path, bare.directory)
+        return stamp.changes(path, bare) if is_usual else None
 
 
 class _Stamp:
     """Of those that are alike. `sure`: it gave what a verdict gave."""
 
-    def __init__(self, fleet: str, case: Case, parent: WorkspaceRecord, objects: list[Filled], row: Alike) -> None:
+    def __init__(
+        self, fleet: str, case: Case, parent: WorkspaceRecord, objects: list[Filled], row: AroundPlace
+    ) -> None:
         assert case.directory is not None
         assert case.directory.manifest is not None
         self.sure = False
@@ -92,7 +114,7 @@ class _Stamp:
         forms = [op.like for op in puts if isinstance(op, Put) and op.like is not None and not op.whole]
         if not verdict.alone or len(forms) != len(puts) or tuple(kinds_of(each.template) for each in forms) != _SHAPE:
             return None
-        [row] = (workspacerow.alike(op.value) for op in verdict.changes.also if isinstance(op, PutRow))
+        [row] = (workspacerow.around_place(op.value) for op in verdict.changes.also if isinstance(op, PutRow))
         return _Stamp(fleet, case, parent, forms, row) if row is not None else None
 
     def changes(self, path: str, bare: Bare) -> WorkspaceChanges:

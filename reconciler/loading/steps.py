@@ -30,7 +30,7 @@ from apiserver.storage.protocol import Record
 from reconciler.layout.compare import Touched, touched
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import feeds, keptschemas, untold
-from reconciler.loading.case import Case, Coming, Needs, Verdict
+from reconciler.loading.case import Case, Needs, Verdict
 from reconciler.loading.cases import Cases
 from reconciler.loading.changeset import ChangeSet, WorkspaceChanges
 from reconciler.loading.expected import ExpectedRenderings
@@ -117,12 +117,12 @@ class Stepper:
         self._kept = KeptWorkspaces(site, target, self._served, self._world)
         self._expected = ExpectedRenderings(site.sources)
         self._cases = Cases(site, target, self._world, self._kept, self._served)
+        self._siblings = Siblings(site.fleet, target, self._world, self._cases)
         movable = Movable(site.store, self._world, site.sources, self._served, self._leavers)
         self._moves = WorkspaceMoves(site, self._world, movable, target.kept, self._cases.barred)
         self._guard = self._new_guard()
         adopts = target.recorded is None and target.limits is None
         self._judge = Judge(site, way, self._world, self._served, self._guard, {} if adopts else None)
-        self._siblings = Siblings(site.fleet)
         self._writes = way.handover(site.store, self._world.written)
         self._takings = Takings(site.store, self._world, self._leavers, self._writes)
         self._verdicts: dict[str, tuple[Case, Verdict]] = {}
@@ -356,32 +356,16 @@ class Stepper:
     # -- those that are like others
 
     def _may_be_alike(self) -> bool:
-        """Whether what a workspace that appears comes to follows from its place, its files, its parent and its type."""
-        target, cases, admission = self._target, self._cases, self._target.admission
-        asked = target.recorded is not None or target.lost is not None or bool(target.asked) or bool(cases.waited)
-        barred = not admission.is_plain or bool(admission.types) or bool(cases.trespasses) or self._moves.are_there
-        return not (asked or barred or target.moment.look or target.tree.grafts or self._kept.tops)
-
-    def _learn(self, case: Case, verdict: Verdict) -> None:
-        bare, parent = self._cases.places.bare(case.path), self._world.record(verdict.record.parent)
-        if bare is not None and parent is not None and case.coming is Coming.NEW:
-            self._siblings.learn(case, bare, verdict, parent)
+        return self._siblings.are_possible and not (self._kept.tops or self._moves.are_there or self._leavers.paths)
 
     def _stamp(self, path: str) -> bool:
         """Whether a workspace has what a sibling has that is like it: then it needs no turn."""
-        above, world, bare = paths.parent(path), self._world, self._cases.places.bare(path)
-        if bare is None or above is None or path not in self._pending or path in self._forced or self._leavers.paths:
-            return False
-        if path in self._attempts or path in self._target.tree.duplicates or self._target.secrets(path):
-            return False
-        parent = world.record(above) if not self._waits_above(above) else None
-        if parent is None or world.is_judged(path) or world.standing(path) is not None:
-            return False
-        changes = self._siblings.changes(path, bare, parent)
+        is_new = path in self._pending and path not in self._forced and path not in self._attempts
+        changes = self._siblings.changes(path) if is_new and not self._waits_above(path) else None
         if changes is None:
             return False
         del self._pending[path]
-        world.appeared(path, changes.row)
+        self._world.appeared(path, changes.row)
         self.done.add(changes)
         self._cases.forget(path)
         if not self._writes.keeps(changes):
@@ -389,11 +373,12 @@ class Stepper:
         self._progress(self.done.judged)
         return True
 
-    def _waits_above(self, path: str | None) -> bool:
-        while path is not None:
-            if path in self._pending:
+    def _waits_above(self, path: str) -> bool:
+        above = paths.parent(path)
+        while above is not None:
+            if above in self._pending:
                 return True
-            path = paths.parent(path)
+            above = paths.parent(above)
         return False
 
     # -- judging, when it is a workspace's turn
@@ -427,7 +412,7 @@ class Stepper:
         self._pending.pop(path, None)
         self._verdicts[path] = case, verdict
         if verdict.alone:
-            self._learn(case, verdict)
+            self._siblings.learn(case, verdict)
         self._world.moved(verdict.record)
         if was_there:
             self._tell_of(path)

@@ -23,7 +23,6 @@ from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.model.tables import Table
 from apiserver.registry.tree import workspace_at
 from apiserver.storage.protocol import Put
-from reconciler.layout.whereabouts import Bare
 from reconciler.loading.newcomers import Newcomers
 from reconciler.loading.siblings import Siblings
 
@@ -44,8 +43,8 @@ def spied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths of those that are stamped from now on, and count."""
     found, changes = list[str](), Siblings.changes
 
-    def spy(siblings: Siblings, path: str, bare: Bare, parent: Any) -> Any:
-        made = changes(siblings, path, bare, parent)
+    def spy(siblings: Siblings, path: str) -> Any:
+        made = changes(siblings, path)
         found.extend([path] if made is not None else ())
         return made
 
