@@ -27,6 +27,7 @@ from reconciler.loading.cases import Cases
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.step import StepTarget
 from reconciler.loading.world import World
+from reconciler.plan import system
 
 _SHAPE = (
     (Kind.UID, Kind.TIME),
@@ -142,6 +143,6 @@ class _Stamp:
 
 
 def _is_usual(path: str, directory: str) -> bool:
-    """Whether nothing can be wrong with a workspace's place that is not with its sibling's."""
-    fits = paths.is_name(paths.base(path)) and len(path) <= LONGEST_PATH
+    """Whether nothing can be wrong with a workspace's place, or ship for it, that is not so with its sibling's."""
+    fits = paths.is_name(paths.base(path)) and len(path) <= LONGEST_PATH and path not in system.shipped_workspaces()
     return fits and len(directory) < _LONGEST and directory.isprintable() and directory.isascii()

@@ -122,6 +122,7 @@ class World:
 
     def appeared(self, path: str, row: bytes) -> None:
         """The same of a workspace that is new, by the row that is written."""
+        self._read.pop(path, None)
         self._records[path] = row
         self._judged.add(path)
 

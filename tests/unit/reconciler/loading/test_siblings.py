@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,10 +22,13 @@ from apiserver.model.identity import logical_cluster_name
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.model.tables import Table
-from apiserver.registry.tree import workspace_at
+from apiserver.registry.tree import put_workspace, workspace_at
 from apiserver.storage.protocol import Put
+from reconciler.loading import handover
 from reconciler.loading.newcomers import Newcomers
+from reconciler.loading.settled import SettledWorld
 from reconciler.loading.siblings import Siblings
+from reconciler.plan import system
 
 R = "workspaces/root"
 ROWS = (Table.WORKSPACES, Table.CONSUMERS, Table.KEPT_SECRETS, Table.HELD, Table.FLEET)
@@ -179,8 +183,14 @@ def test_where_something_stands_already_only_that_one_is_judged_again(
     assert orjson.loads(found.value)["metadata"]["name"] == key.name
 
 
-def test_children_of_one_that_is_stamped_stand_in_it(fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("together", [1, 1000])
+def test_children_of_one_that_is_stamped_stand_in_it(
+    fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch, together: int
+) -> None:
+    """Whether the store has that one by then or not."""
     stamped = spied(monkeypatch)
+    monkeypatch.setattr(handover, "_TOGETHER", together)
+    monkeypatch.setattr(handover, "_IN_FLIGHT", 0)
     teams = {f"{R}/t{number}/workspace.yaml": USUAL for number in range(6)}
     fleet.commit({**teams, **{f"{R}/t{n}/c{m}/workspace.yaml": USUAL for n in range(6) for m in range(6)}})
     assert sum(path.count(":") == 2 for path in stamped) >= 12
@@ -188,3 +198,24 @@ def test_children_of_one_that_is_stamped_stand_in_it(fleet: LoadedFleet, monkeyp
     assert above is not None
     children = fleet.store.scan(WORKSPACES, above.cluster).records
     assert [each.key.name for each in children] == [f"c{m}" for m in range(6)]
+
+
+def test_the_record_of_one_that_is_stamped_is_known_before_and_after_it_is_written(fleet: LoadedFleet) -> None:
+    world, record = SettledWorld(fleet.store), fleet.record("root:a")
+    put = put_workspace(replace(record, path="root:new"))
+    assert world.record("root:new") is None
+    world.appeared("root:new", put.value)
+    before = world.record("root:new")
+    fleet.store.write(put).result()
+    world.written("root:new")
+    assert before == world.record("root:new") == fleet.record("root:new")
+    assert world.is_judged("root:new")
+
+
+def test_who_has_what_ships_is_like_nobody(empty: LoadedFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "shipped_workspaces", lambda: ("root:n7",))
+    empty.begin()
+    stamped = spied(monkeypatch)
+    empty.commit(files(("", USUAL, [f"n{number}" for number in range(12)], False, "")))
+    assert len(stamped) >= 6
+    assert "root:n7" not in stamped
