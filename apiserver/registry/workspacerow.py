@@ -47,6 +47,25 @@ def encode(path: str, known: Known) -> bytes:
     return b"".join((_head(commit, time), place, record, b"\0", summary))
 
 
+class AroundPlace(NamedTuple):
+    """What is before and behind the place in rows that say the same but for that."""
+
+    head: bytes
+    tail: bytes
+
+    def of(self, cluster: str, short: str) -> bytes:
+        """The row of one of them. `short`: its directory, shortened."""
+        return b"".join((self.head, f"{cluster}\0{short}\0".encode(), self.tail))
+
+
+def around_place(row: bytes) -> AroundPlace | None:
+    """Of a row; None where its head is kept as texts."""
+    if row[:1] != _FORMED:
+        return None
+    end = 1 + _ID + _TIME
+    return AroundPlace(row[:end], row[end:].split(b"\0", 2)[2])
+
+
 def decode(path: str, row: bytes) -> Known:
     if row[:1] == _FORMED:
         commit, rest = commits.own(row[1 : 1 + _ID].hex()), row[1 + _ID + _TIME :]

@@ -12,7 +12,7 @@ Worked example, three calls in one transaction, the store at revision 100:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from apiserver.model.keys import Key
@@ -35,6 +35,7 @@ from apiserver.storage.protocol import (
     Conflict,
     Delete,
     DeleteAll,
+    DeleteRow,
     Op,
     Put,
     PutRow,
@@ -45,6 +46,9 @@ from apiserver.storage.protocol import (
     check_apart,
 )
 from apiserver.storage.templates import Filled
+
+_OF_ROWS = (PutRow, DeleteRow, CheckRow)
+_tuple = tuple.__new__
 
 
 class Under(NamedTuple):
@@ -92,11 +96,6 @@ class _Effect(NamedTuple):
         """As it is stored without a template. Only to be asked for where it is needed: it may have to be made."""
         return self.whole or layout.encode_object(self.revision, put.stamp, put.value)
 
-    def comes_with(self, index: Index, forms: indexes.ByForm) -> bool:
-        """Whether what an index looks for may stand in what comes."""
-        put = self.put
-        return put is not None and put.may_say(index.hint) and forms.has_terms(index, self.key, put)
-
 
 class Group:
     """See the module's head. `interned`: the names of resources that came with it."""
@@ -127,33 +126,35 @@ class Group:
 
     def _apply(self, effects: list[_Effect], *, logged: bool) -> None:
         state, put, size, last_marked = self._state, self._txn.put, 0, self._state.marked
+        entries, objects = list[tuple[bytes, bytes]](), list[tuple[bytes, bytes]]()
         for effect in effects:
-            key, full, previous, new, _, revision, marked = effect
-            for index in self._env.indexes.of(key.resource):
-                if (previous is not None and index.hint in previous) or (
-                    new is not None and effect.comes_with(index, self._forms)
-                ):
-                    indexes.change(self._env, self._txn, index, indexes.Changed(key, previous, effect.record))
+            key, full, previous, _, _, revision, marked = effect
+            for index in self._concerned(effect):
+                indexes.change(self._env, self._txn, index, indexes.Changed(key, previous, effect.record))
             if marked:
                 last_marked = revision
                 self._counted.mark(full, revision)
             self._references.release(full)
             if effect.put is None:
+                self._put(objects)
                 self._txn.delete(full, db=self._env.objects)
                 self._counted.number(full, -1)
             else:
                 like = effect.like
                 short = self._references.take(full, revision, like) if like is not None else None
-                put(full, short or effect.encoded(effect.put), db=self._env.objects)
+                objects.append((full, short or effect.encoded(effect.put)))
                 if previous is None:
                     self._counted.number(full, 1)
             if logged:
                 number = layout.U64.pack(revision)
                 entry = layout.encode_entry(full, effect.put is None, previous)
                 size += len(entry)
-                put(number, entry, append=True, db=self._env.log)
+                entries.append((number, entry))
                 if previous is not None:
                     put(previous[:8], number, db=self._env.next)
+        self._put(objects)
+        if entries:
+            self._txn.cursor(db=self._env.log).putmulti(entries, append=True)
         if effects:
             end = effects[-1].revision
             self._state = State(
@@ -163,6 +164,20 @@ class Group:
                 state.entries + (len(effects) if logged else 0),
                 state.size + size,
             )
+
+    def _put(self, objects: list[tuple[bytes, bytes]]) -> None:
+        """Writes them and empties the list."""
+        if objects:
+            self._txn.cursor(db=self._env.objects).putmulti(objects)
+            objects.clear()
+
+    def _concerned(self, effect: _Effect) -> Collection[Index]:
+        """The indexes of which what they look for may stand in what was there or in what comes."""
+        key, full, previous, put = effect[:4]
+        found = self._forms.concerned(key, full, put) if put is not None else ()
+        if previous is None:
+            return found
+        return [each for each in self._env.indexes.of(key.resource) if each.hint in previous or each in found]
 
     def _check(self, ops: Sequence[Op]) -> tuple[list[int], list[_Effect], dict[bytes, bytes | None]]:
         """The revision of each op, what to do, and the rows that are other ones then (None: gone)."""
@@ -174,12 +189,12 @@ class Group:
         checks: list[CheckNumber] = []
         check_apart(ops)
         for op in ops:
-            if isinstance(op, CheckNumber):
-                checks.append(op)
+            if isinstance(op, _OF_ROWS):
+                self._check_row(op, changed)
                 revisions.append(0)
                 continue
-            if isinstance(op, RowOp):
-                self._check_row(op, changed)
+            if isinstance(op, CheckNumber):
+                checks.append(op)
                 revisions.append(0)
                 continue
             if isinstance(op, DeleteAll):
@@ -199,7 +214,8 @@ class Group:
                 continue
             revision += 1
             put, whole = (op, self._record(op, revision)) if isinstance(op, Put) else (None, b"")
-            effect = own[full] = _Effect(key, full, previous, put, whole, revision, key.resource in self._env.marked)
+            marked = key.resource in self._env.marked
+            effect = own[full] = _tuple(_Effect, (key, full, previous, put, whole, revision, marked))
             effects.append(effect)
             revisions.append(revision)
         for check in checks:
@@ -253,7 +269,8 @@ class Group:
     @staticmethod
     def _record(op: Put, revision: int) -> bytes:
         """See _Effect.whole."""
-        limits.check_stamp(op.key, op.stamp)
+        if op.stamp:
+            limits.check_stamp(op.key, op.stamp)
         return layout.encode_object(revision, op.stamp, op.whole) if op.whole or op.like is None else b""
 
     def finish(self, retention: Retention) -> bool:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from apiserver.model.keys import Key
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
 from apiserver.storage import lmdb_templates as templates
-from apiserver.storage.declared import Index, entries, table, tallies
+from apiserver.storage.declared import Index, Indexes, entries, table, tallies
 from apiserver.storage.lmdb_environment import LmdbEnvironment
 from apiserver.storage.lmdb_library import Transaction
 from apiserver.storage.protocol import Put
+from apiserver.storage.templates import Filled, said_by_own
 
 log = logging.getLogger(__name__)
 
@@ -44,23 +46,54 @@ def change(env: LmdbEnvironment, txn: Transaction, index: Index, changed: Change
         _count(env, txn, index, row, 1)
 
 
+class _OfForm(NamedTuple):
+    """What a form tells of all values that it makes. `sure`: indexes of which each may have terms; `maybe`: those of
+    which one may that says these bytes among its own texts. All others have none."""
+
+    sure: tuple[Index, ...]
+    maybe: tuple[tuple[Index, bytes], ...]
+
+
 class ByForm:
-    """Which forms of values have terms of an index whose `by_form` is set. Of one writer."""
+    """Which indexes may have terms of values that are made by forms. Of one writer."""
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, bytes], bool] = {}
+    def __init__(self, indexes: Indexes) -> None:
+        self._indexes = indexes
+        self._known: dict[tuple[str, bytes], _OfForm] = {}
 
-    def has_terms(self, index: Index, key: Key, put: Put) -> bool:
-        """Whether a value that is written may have any; True where no form tells."""
-        if not index.by_form or put.like is None or put.stamp:
-            return True
-        at = index.name, put.like.template
+    def concerned(self, key: Key, full: bytes, put: Put) -> Sequence[Index]:
+        """Those that may have terms of a value that is written. `full`: the key as it is stored."""
+        if put.like is None or put.whole or put.stamp:
+            return [index for index in self._indexes.of(key.resource) if self._has_terms(index, key, put)]
+        template, parameters = put.like
+        at = key.resource, template
         found = self._known.get(at)
         if found is None:
             if len(self._known) >= _FORMS:
                 self._known.clear()
-            found = self._known[at] = bool(entries(index, key, put.value))
-        return found
+            found = self._known[at] = self._of_form(key, put, put.like)
+        sure, maybe = found
+        texts = b"\0".join((parameters, full))
+        more = [index for index, said in maybe if said in texts]
+        return [*sure, *more] if more else sure
+
+    def _has_terms(self, index: Index, key: Key, put: Put) -> bool:
+        if not put.may_say(index.hint):
+            return False
+        if not index.by_form or put.like is None or put.stamp:
+            return True
+        return index in self.concerned(key, b"", put._replace(whole=b""))
+
+    def _of_form(self, key: Key, put: Put, form: Filled) -> _OfForm:
+        sure, maybe = list[Index](), list[tuple[Index, bytes]]()
+        for index in self._indexes.of(key.resource):
+            if index.by_form:
+                sure += [index] if entries(index, key, put.value) else []
+            elif (own := said_by_own(form, index.hint)) is None:
+                sure.append(index)
+            else:
+                maybe.append((index, own))
+        return _OfForm(tuple(sure), tuple(maybe))
 
 
 def tally(env: LmdbEnvironment, txn: Transaction, numbers: str, term: str) -> int:

@@ -60,7 +60,7 @@ class WriterThread:
         self._thread: threading.Thread | None = None
         self._closed = False
         self.retention = Retention(environment, settings)
-        self._forms = indexes.ByForm()
+        self._forms = indexes.ByForm(environment.indexes)
         self._checked_readers = time.monotonic()
 
     def write(self, ops: Sequence[Op], *, logged: bool, under: Under | None) -> Future[list[int]]:

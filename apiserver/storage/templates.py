@@ -125,7 +125,7 @@ class Form(NamedTuple):
         for kind, text in zip(self.kinds, (key.cluster, key.name, *texts), strict=True):
             if kind is None or kind is Kind.CLUSTER or kind is Kind.NAME:
                 continue
-            written = _text_bytes(text) if kind is Kind.TEXT else _short_bytes(kind, text)
+            written = text_bytes(text) if kind is Kind.TEXT else _short_bytes(kind, text)
             if written is None or len(written) > _LONGEST_TEXT:
                 return None
             kept.append(written)
@@ -137,6 +137,11 @@ def form_of(key: Key, value: bytes, parameters: Sequence[Parameter]) -> Form | N
     sees to it that nothing says one of them by chance, or within another text: it would go on saying that."""
     found = _cut(value, (*_said_by(key), *parameters))
     return Form(found[0], tuple(each and each.kind for each in found[1])) if found is not None else None
+
+
+def kinds_of(template: bytes) -> tuple[Kind, ...]:
+    """How its parameters are kept, in their order, but for those that the key says."""
+    return tuple(kind for kind, _ in _parsed(template)[0] if kind is not Kind.CLUSTER and kind is not Kind.NAME)
 
 
 def _said_by(key: Key) -> tuple[Parameter, Parameter]:
@@ -161,14 +166,21 @@ def fill(template: bytes, key: Key, parameters: bytes) -> bytes:
     return b"".join(out)
 
 
+def said_by_own(filled: Filled, text: bytes) -> bytes | None:
+    """What the parameters or the key have to say of a value that contains `text`; None where it may contain it
+    whatever they say."""
+    inner = _quoted(text)
+    return None if inner is None or _says(filled.template, text) else inner
+
+
 def may_say(filled: Filled, key: Key, text: bytes) -> bool:
     """Whether the value that was cut may contain `text`; False is certain.
 
     Of a text that JSON quotes (`"metadata":{`) that is known without the value: what is between its quotes stands in
     the template, or in one of the texts that are put in, each of which is quoted whole.
     """
-    inner = _quoted(text)
-    if inner is None or _says(filled.template, text):
+    inner = said_by_own(filled, text)
+    if inner is None:
         return True
     return inner in filled.parameters or inner in orjson.dumps(key.name) or inner in orjson.dumps(key.cluster)
 
@@ -201,7 +213,7 @@ def _written(kind: Kind, text: str) -> tuple[Kind, bytes]:
     if kind is Kind.CLUSTER or kind is Kind.NAME:
         return kind, b""
     found = _short_bytes(kind, text) if kind is not Kind.TEXT else None
-    return (kind, found) if found is not None else (Kind.TEXT, _text_bytes(text))
+    return (kind, found) if found is not None else (Kind.TEXT, text_bytes(text))
 
 
 def _short_bytes(kind: Kind, text: str) -> bytes | None:
@@ -211,7 +223,8 @@ def _short_bytes(kind: Kind, text: str) -> bytes | None:
     return bytes.fromhex(text.replace("-", "")) if _UID.fullmatch(text) is not None else None
 
 
-def _text_bytes(text: str) -> bytes:
+def text_bytes(text: str) -> bytes:
+    """A parameter of the kind TEXT, as it is kept."""
     said = orjson.dumps(text)[1:-1]
     return _LENGTH.pack(len(said)) + said
 

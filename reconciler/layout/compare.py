@@ -23,6 +23,7 @@ from reconciler.layout.tree import (
     WorkspaceTree,
     is_marked,
     joined,
+    named,
 )
 from reconciler.layout.weight import MOST_ADDED, too_heavy, weigh
 from reconciler.layout.whereabouts import Whereabouts
@@ -33,6 +34,8 @@ Known = Callable[[str], Collection[str] | None]
 """The directories in which a path was found before; None when that is not known, which makes it be searched."""
 
 
+_SMALL = 1024
+"""Trees of small workspaces that are remembered."""
 _TELLING = (*WORKSPACE_FILES, *RENDERED_BY, ignore.FILE)
 """What a directory says of itself and of all that is in it."""
 
@@ -224,6 +227,10 @@ class _Directories:
         if self._first.setdefault(path, directory) != directory:
             self._more.setdefault(path, set()).add(directory)
 
+    def alone(self, path: str) -> bool:
+        """Whether it has one directory."""
+        return path in self._first and path not in self._more
+
     def of(self, path: str) -> set[str]:
         return {self._first[path], *self._more.get(path, ())} if path in self._first else set()
 
@@ -237,6 +244,8 @@ class _Comparison:
         self._known = known
         self._out = Touched()
         self._came, self._gone, self._stayed = _Directories(), _Directories(), _Directories()
+        self._small: dict[str, tuple[str, bool]] = {}
+        """By the tree of a workspace: one that has it, and whether it has manifests beside its workspace.yaml."""
         self._added = 0
         self._regrafted = new.grafts.differing(old.grafts or NO_GRAFTS) if new.grafts is not None else frozenset[str]()
         if new.grafts is None and old.grafts is not None:
@@ -281,7 +290,9 @@ class _Comparison:
             self._out.left.note(self._old.place(old_path, directory, was.tree, old_level, whole=whole))
         self._note(directory, old_path, new_path, old_level, new_level)
         if new_path is not None and new_level is not None and now.tree is not None:
-            self._out.places.note(self._new.place(new_path, directory, now.tree, new_level, whole=whole))
+            place = self._new.place(new_path, directory, now.tree, new_level, whole=whole)
+            if self._out.places.note(place) and whole and old_level is None:
+                self._note_small(place, new_level)
         old_owner, new_owner = old_path or was.owner, new_path or now.owner
         if old_owner == new_owner and was.tree is not None and now.tree is not None:
             self._out.stirred.add(new_owner)
@@ -295,11 +306,38 @@ class _Comparison:
         new_stack = new_level.stack if new_level else now.stack
         # In git's order, as a walk of the whole tree: of directories that declare one path the first one counts.
         for name in (*new_subs, *(name for name in old_subs if name not in new_subs)):
+            below = f"{directory}/{name}"
+            if name not in old_subs and self._is_like_another(below, new_subs[name], new_owner, new_stack):
+                continue
             self._visit(
-                f"{directory}/{name}",
+                below,
                 _below(self._old, directory, name, _Side(old_subs.get(name), old_owner, old_stack, was.source)),
                 _below(self._new, directory, name, _Side(new_subs.get(name), new_owner, new_stack, now.source)),
             )
+
+    def _note_small(self, place: WorkspaceDir, level: Level) -> None:
+        """Of a workspace that its tree tells all of, wherever it stands."""
+        entries = (*level.files, *level.markers)
+        if place.files is None or not level.markers or level.is_rendered or level.stack or is_marked(level.tree):
+            return
+        if not level.directories and all(entry.kind == "blob" for entry in entries):
+            if len(self._small) >= _SMALL:
+                self._small.clear()
+            self._small[level.tree] = place.path, bool(level.files)
+
+    def _is_like_another(self, directory: str, tree: str, owner: str, stack: ignore.Stack) -> bool:
+        """Whether a directory that only the new tree has is a workspace of which another one tells all but its place:
+        then it is noted. Where rules or what was left behind may have a say, it is looked at."""
+        like = self._small.get(tree) if not stack else None
+        if like is None or self._new.claims or self._old.claims or self._new.grafts is not None:
+            return False
+        other, has_files = like
+        path = paths.join(owner, named(directory.rpartition("/")[2]))
+        self._came.add(path, directory)
+        self._out.places.note_like(path, directory, other)
+        if has_files:
+            self._out.changed.add(path)
+        return True
 
     def _differs_inside(self, directory: str) -> bool:
         """Whether something of tenants' repositories may differ in a directory that is the same in the fleet's, or in
@@ -378,6 +416,9 @@ class _Comparison:
 
     def _settle(self, path: str) -> None:
         """Whether a path whose directories differ appeared, went, moved or is now declared twice."""
+        if self._came.alone(path) and path not in self._gone and path not in self._stayed and self._is_unknown(path):
+            self._out.appeared.add(path)  # as nearly all
+            return
         came, gone = self._came.of(path), self._gone.of(path)
         others = self._stayed.of(path) | self._others(path, came | gone)
         if others or (came and gone):
@@ -387,6 +428,11 @@ class _Comparison:
         else:
             self._out.removed.add(path)
         self._double(path, came | others)
+
+    def _is_unknown(self, path: str) -> bool:
+        """Whether it was nowhere before."""
+        before = self._known(path) if self._known is not None else None
+        return before is not None and not before
 
     def _twins(self, path: str) -> None:
         if path not in self._new.duplicates:

@@ -31,7 +31,7 @@ RULES_OF_SOPS = ".sops.yaml"
 """Says how files are encrypted (encryption/creation), and is no manifest wherever it stands."""
 _DEEPEST = 64
 """Levels of directories."""
-_LONGEST = 400
+LONGEST_PATH = 400
 """Characters of a workspace path: it is a key of the store."""
 _REMEMBERED = 10_000
 _EMPTY = 100_000
@@ -221,8 +221,8 @@ class WorkspaceTree:
         if bad is not None:
             hint = "a workspace's name has lower-case letters, digits and -, at most 63, and begins and ends without -"
             out.append(LayoutError(directory, 0, 0, f"{bad!r} cannot be the name of a workspace", hint))
-        if len(path) > _LONGEST:
-            out.append(LayoutError(directory, 0, 0, f"the workspace path has more than {_LONGEST} characters"))
+        if len(path) > LONGEST_PATH:
+            out.append(LayoutError(directory, 0, 0, f"the workspace path has more than {LONGEST_PATH} characters"))
         if workspace.manifest is not None:
             refused = problem(workspace.manifest_path, workspace.manifest)
             if refused is not None:

@@ -173,11 +173,12 @@ class Needs(NamedTuple):
 @dataclass(slots=True)
 class Verdict:
     """`record` is what the workspace's will be, `changes` what is written for that. `again`: it is to be judged again
-    once this stands."""
+    once this stands. `alone`: it follows from its place, its files and its type, and nothing else was asked."""
 
     record: WorkspaceRecord
     changes: WorkspaceChanges
     again: bool = False
+    alone: bool = False
 
     @property
     def problems(self) -> list[LayoutError]:

@@ -31,7 +31,7 @@ from reconciler.plan.trespasses import Trespass, Trespasses
 class Cases:
     """Of one step. `places`: directories that are known already, by path; `at`: one that is being looked at.
     `trespasses`: what its commit does without a right, by workspace; `vouched`: see Case, as its commit has it;
-    `_waited`: of workspaces that could not be judged until now, since another one left, what was known by then
+    `waited`: of workspaces that could not be judged until now, since another one left, what was known by then
     (Summary.asked)."""
 
     def __init__(self, site: Site, target: StepTarget, world: World, kept: KeptWorkspaces, served: ServedTrees) -> None:
@@ -40,7 +40,7 @@ class Cases:
         self.places = Whereabouts()
         self.trespasses: dict[str, list[Trespass]] = {}
         self.vouched: Callable[[str], str] = lambda _: ""
-        self._waited = {path: known for each in vacated.standing(site.store).values() for path, known in each.items()}
+        self.waited = {path: known for each in vacated.standing(site.store).values() for path, known in each.items()}
         self.at: WorkspaceDir | None = None
 
     def known(self, path: str) -> list[str] | None:
@@ -175,7 +175,7 @@ class Cases:
 
     def _known(self, path: str, record: WorkspaceRecord | None) -> dict[str, Any]:
         """What was found out about who may have it there: of one that was judged its summary says that."""
-        return summary(self._site.store, path) if record is not None else self._waited.get(path) or {}
+        return summary(self._site.store, path) if record is not None else self.waited.get(path) or {}
 
     def _recorded(
         self, path: str, directory: WorkspaceDir | None

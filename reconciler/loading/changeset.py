@@ -15,7 +15,7 @@ from typing import NamedTuple
 from apiserver.model.commits import CommitRef
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
-from apiserver.storage.protocol import Delete, Op, Put
+from apiserver.storage.protocol import Delete, Op, Put, PutRow
 from reconciler.layout.errors import LayoutError
 from reconciler.plan.deletions import RefusedDeletion
 
@@ -56,7 +56,7 @@ class WorkspaceChanges:
     what goes with them, the workspace's record last. `why`: the problems for which it is held; `refused`: the deletion
     that has to be allowed first; `fault`: the problem is this program's. `mended`: it was held, and is good.
     `provides`: exports, schemas or types are others, so that consumers have to be looked at again. `locked`: see
-    ChangeSet."""
+    ChangeSet. `new`: nothing of it is written where anything stands."""
 
     path: str
     became: ChangeKind = ChangeKind.UNCHANGED
@@ -69,6 +69,7 @@ class WorkspaceChanges:
     mended: bool = False
     provides: bool = False
     locked: list[str] = field(default_factory=list)
+    new: bool = False
 
     def __bool__(self) -> bool:
         """Whether anything is written."""
@@ -77,6 +78,13 @@ class WorkspaceChanges:
     def written(self) -> Iterator[Key]:
         """The objects that are."""
         return (each.op.key for each in self.objects)
+
+    @property
+    def row(self) -> bytes:
+        """What the workspace's row will be, of one that is written whole."""
+        last = self.also[-1]
+        assert isinstance(last, PutRow)
+        return last.value
 
     def ops(self) -> list[Op]:
         """What goes to the store, in one transaction and in this order."""

@@ -1,19 +1,24 @@
-"""What a step comes to on its way into the store: one transaction a workspace, many of them under way together.
+"""What a step comes to on its way into the store: one transaction a workspace, many of them under way together. Those
+that are new are one transaction together, and one each where somebody else wrote to any of them.
 
 Called by steps; which of these a step uses is its way's (`ways`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from itertools import chain, groupby
+from operator import attrgetter
 
-from apiserver.storage.protocol import Conflict, Store, Writer
+from apiserver.storage.protocol import Conflict, Op, Store, Writer
 from reconciler.loading.changeset import WorkspaceChanges
 
 _IN_FLIGHT = 1000
-_TOGETHER = 64
-"""Workspaces whose writes are handed over at once: the store's writer wakes once for them, and syncs them together."""
+_TOGETHER = 256
+"""Workspaces whose writes are handed over at once: the store's writer wakes once for them, and syncs them together. A
+page that several of them touch is written once; while somebody reads, each writing of it makes the file larger."""
 
 
 class Handover:
@@ -22,7 +27,8 @@ class Handover:
     def __init__(self, store: Store, written: Callable[[str], None]) -> None:
         self._store, self._written = store, written
         self._ready: list[WorkspaceChanges] = []
-        self._writes: list[tuple[WorkspaceChanges, Future[list[int]]]] = []
+        self._writes: deque[tuple[list[WorkspaceChanges], Future[list[int]]]] = deque()
+        self._under_way = 0
 
     def __bool__(self) -> bool:
         """Whether anything is on its way."""
@@ -51,25 +57,46 @@ class Handover:
         """Wait until no more than so many writes are under way. Yields those of workspaces that somebody else wrote to
         meanwhile: nothing of theirs was written."""
         ready, self._ready = self._ready, []
-        self._writes += [(changes, self._write(self._store, changes)) for changes in ready]
-        settled = max(0, len(self._writes) - under_way)
-        writes, self._writes = self._writes[:settled], self._writes[settled:]
-        for changes, future in writes:
-            try:
-                future.result()
-                self._written(changes.path)
-            except Conflict:
-                yield changes
+        for is_new, some in groupby(ready, attrgetter("new")):
+            found = [*some]
+            for together in [found] if is_new else [[each] for each in found]:
+                self._writes.append((together, self._write(together)))
+                self._under_way += len(together)
+        while self._under_way > under_way:
+            together, future = self._writes.popleft()
+            self._under_way -= len(together)
+            yield from self._settled(together, future)
 
-    def _write(self, store: Writer, changes: WorkspaceChanges) -> Future[list[int]]:
-        return store.write(*changes.ops())
+    def _settled(self, together: list[WorkspaceChanges], future: Future[list[int]]) -> Iterator[WorkspaceChanges]:
+        try:
+            future.result()
+        except Conflict:
+            if len(together) == 1:
+                yield together[0]
+                return
+            # New ones are written where nothing stands, so whatever came in between, none of them takes it away.
+            for each in together:
+                yield from self._settled([each], self._write([each]))
+        else:
+            for each in together:
+                self._written(each.path)
+
+    def _write(self, together: list[WorkspaceChanges]) -> Future[list[int]]:
+        return self._send(self._store, chain.from_iterable(map(self._ops, together)))
+
+    def _ops(self, changes: WorkspaceChanges) -> Iterable[Op]:
+        """What is written of a workspace."""
+        return changes.ops()
+
+    def _send(self, store: Writer, ops: Iterable[Op]) -> Future[list[int]]:
+        return store.write(*ops)
 
 
 class Filling(Handover):
     """Writes into a store that holds nothing yet, so that nobody can follow it."""
 
-    def _write(self, store: Writer, changes: WorkspaceChanges) -> Future[list[int]]:
-        return store.fill(*changes.ops())
+    def _send(self, store: Writer, ops: Iterable[Op]) -> Future[list[int]]:
+        return store.fill(*ops)
 
 
 class KeepingBack(Handover):

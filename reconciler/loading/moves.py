@@ -55,9 +55,15 @@ class WorkspaceMoves:
     def find(self, at: Compared) -> None:
         """Cost follows what appears and goes."""
         stated: dict[str, list[str]] = {}
+        state_none = set[bytes]()
         for path in sorted(at.touched.appeared, key=paths.depth):
+            bare = at.touched.places.bare(path)
+            if bare is not None and bare.common in state_none and not at.touched.removed:
+                continue  # it is like one that states none
             place = at.place(path)
             uid = self._sources.stated_uid(at.tree, place) if place is not None else ""
+            if bare is not None and not uid:
+                state_none.add(bare.common)
             if uid:
                 stated.setdefault(uid, []).append(path)
             elif at.touched.removed and place is not None and self._is_unreadable(at, place):

@@ -89,9 +89,9 @@ class Newcomers:
         if 0 < site.most_objects < len(effects.changes.objects):
             return None  # the phases say why
         changes = effects.changes
-        changes.became = ChangeKind.CREATED
+        changes.became, changes.new = ChangeKind.CREATED, True
         changes.also += (placed(record), put_workspace(record, known.as_json()))
-        return Verdict(record, changes)
+        return Verdict(record, changes, alone=True)
 
 
 def new_record(

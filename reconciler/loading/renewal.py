@@ -14,8 +14,7 @@ noted is judged again, and nothing is written.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -28,7 +27,7 @@ from apiserver.registry import tree
 from apiserver.registry.kinds import KUBERNETES
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.paging import rows
-from apiserver.storage.protocol import DeleteRow, PutRow, Row, Store, Writer
+from apiserver.storage.protocol import DeleteRow, Op, PutRow, Row, Store
 from reconciler.loading.changeset import WorkspaceChanges
 from reconciler.loading.handover import Handover
 from reconciler.loading.offers import Offers
@@ -48,14 +47,14 @@ _PAGE = 1000
 class Telling(Handover):
     """Writes, of a workspace whose types or exports are other ones, that this is so."""
 
-    def _write(self, store: Writer, changes: WorkspaceChanges) -> Future[list[int]]:
+    def _ops(self, changes: WorkspaceChanges) -> Iterable[Op]:
         if not changes.provides:
-            return super()._write(store, changes)
+            return super()._ops(changes)
         types = {key.name for key in changes.written() if key.resource == TYPES}
         row = row_key(_TOLD, changes.path)
         before = self._store.get_row(Table.RENEWAL, row)
         types |= set(orjson.loads(before)) if before is not None else set()
-        return store.write(*changes.ops(), PutRow(Table.RENEWAL, row, orjson.dumps(sorted(types))))
+        return (*changes.ops(), PutRow(Table.RENEWAL, row, orjson.dumps(sorted(types))))
 
 
 class Judges(NamedTuple):

@@ -20,7 +20,7 @@ import orjson
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.failures import described
-from apiserver.model.identity import logical_cluster_name
+from apiserver.model.identity import name_order
 from apiserver.model.keys import Key
 from apiserver.model.origins import origin_of
 from apiserver.model.paths import ROOT
@@ -46,6 +46,7 @@ from reconciler.loading.relocation import Relocation
 from reconciler.loading.removals import Removals
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.shipped import is_root_open
+from reconciler.loading.siblings import Siblings
 from reconciler.loading.site import Site
 from reconciler.loading.step import StepTarget
 from reconciler.loading.takings import Takings
@@ -61,8 +62,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _RETRIES = 20
-_BEGIN = 8
-"""Characters of a logical cluster name by which a million of them are put in order."""
 _ROUNDS = 20
 """How often one step judges a workspace anew for others."""
 
@@ -118,6 +117,7 @@ class Stepper:
         self._kept = KeptWorkspaces(site, target, self._served, self._world)
         self._expected = ExpectedRenderings(site.sources)
         self._cases = Cases(site, target, self._world, self._kept, self._served)
+        self._siblings = Siblings(site.fleet, target, self._world, self._cases)
         movable = Movable(site.store, self._world, site.sources, self._served, self._leavers)
         self._moves = WorkspaceMoves(site, self._world, movable, target.kept, self._cases.barred)
         self._guard = self._new_guard()
@@ -165,12 +165,13 @@ class Stepper:
 
     def _take(self, waiting: list[str]) -> None:
         """Judges workspaces, those last that have to be waited for."""
-        late = []
+        late, alike = [], self._may_be_alike()
         for path in waiting:
             if not self._expected.is_there(path):
                 late.append(path)
                 continue
-            self._turns.take(path)
+            if not alike or not self._stamp(path):
+                self._turns.take(path)
             self.pause()
         for path in late:
             self._expected.wait(path, self.pause)
@@ -211,8 +212,7 @@ class Stepper:
         """In the order in which they will stand in the store, so that what is written together touches few of its
         pages: of many workspaces that is half of what goes to disk."""
         fleet, commit = self._site.fleet, self._target.moment.commit
-        # A number takes half of the memory of the name's text.
-        return sorted(appeared, key=lambda path: int(logical_cluster_name(fleet, path, commit)[:_BEGIN], 36))
+        return sorted(appeared, key=lambda path: name_order(fleet, path, commit))
 
     def _stands(self, path: str) -> str:
         record = self._world.record(path)
@@ -292,6 +292,7 @@ class Stepper:
         """Some workspaces are at a commit that comes after this one."""
         self._passing.add(commit)
         self._world.refresh()
+        self._siblings.forget()
 
     def _is_put_off(self, _path: str) -> bool:
         """Whether a workspace is not judged in this step, but later."""
@@ -356,6 +357,34 @@ class Stepper:
             if come.get(self._stands(path), path) != path and self._cases.find(path) is not None:
                 yield path
 
+    # -- those that are like others
+
+    def _may_be_alike(self) -> bool:
+        return self._siblings.are_possible and not (self._kept.tops or self._moves.are_there or self._leavers.paths)
+
+    def _stamp(self, path: str) -> bool:
+        """Whether a workspace has what a sibling has that is like it: then it needs no turn."""
+        is_new = path in self._pending and path not in self._forced and path not in self._attempts
+        changes = self._siblings.changes(path) if is_new and not self._waits_above(path) else None
+        if changes is None:
+            return False
+        del self._pending[path]
+        self._world.appeared(path, changes.row)
+        self.done.add(changes)
+        self._cases.forget(path)
+        if not self._writes.keeps(changes):
+            self._again(self._writes.add(changes))
+        self._progress(self.done.judged)
+        return True
+
+    def _waits_above(self, path: str) -> bool:
+        above = paths.parent(path)
+        while above is not None:
+            if above in self._pending:
+                return True
+            above = paths.parent(above)
+        return False
+
     # -- judging, when it is a workspace's turn
 
     def _waits(self, path: str) -> bool:
@@ -386,6 +415,8 @@ class Stepper:
             return verdict
         self._pending.pop(path, None)
         self._verdicts[path] = case, verdict
+        if verdict.alone:
+            self._siblings.learn(case, verdict)
         self._world.moved(verdict.record)
         if was_there:
             self._tell_of(path)
@@ -518,6 +549,7 @@ class Stepper:
         if changes.provides:
             self._settle()
             self._world.provides_anew(path)
+            self._siblings.forget()
             if self._way.tells:
                 self._recheck_consumers(path)
                 self._recheck_types(path, changes.written())

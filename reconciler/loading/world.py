@@ -82,8 +82,9 @@ class World:
         self._judged: set[str] = set()
         self._again: set[str] = set()
         """Of which the store may have something from this step."""
-        self._records: dict[str, WorkspaceRecord | None] = {}
-        """Of those that are judged and whose record the store does not say yet, or that are gone."""
+        self._records: dict[str, WorkspaceRecord | bytes | None] = {}
+        """Of those that are judged and whose record the store does not say yet, or that are gone; of some as the row
+        that says it."""
         self._before: dict[str, WorkspaceRecord] = {}
         self._read: dict[str, WorkspaceRecord | None] = {}
         self._exports: dict[tuple[str, str], Export | None] = {}
@@ -96,7 +97,10 @@ class World:
 
     def record(self, path: str) -> WorkspaceRecord | None:
         if path in self._records:
-            return self._records[path]
+            found = self._records[path]
+            if isinstance(found, bytes):
+                found = self._records[path] = WorkspaceRecord.decode(path, found)
+            return found
         if path not in self._read:
             self._read[path] = tree.workspace_at(self.store, path)
         return self._read[path]
@@ -115,6 +119,12 @@ class World:
             self._before.setdefault(record.path, before)
         self._records[record.path] = record
         self._judged.add(record.path)
+
+    def appeared(self, path: str, row: bytes) -> None:
+        """The same of a workspace that is new, by the row that is written."""
+        self._read.pop(path, None)
+        self._records[path] = row
+        self._judged.add(path)
 
     def written(self, path: str) -> None:
         """The store has what the step made of the workspace: whoever asks reads it there."""

@@ -64,3 +64,16 @@ def test_base36_of_a_number_is_padded_and_cut() -> None:
     assert identity.base36(0, 3) == "000"
     assert identity.base36(36 * 36 + 35, 3) == "10z"
     assert identity.base36(36**3 + 1, 3) == "001"
+
+
+def test_a_uid_as_bytes_is_the_same() -> None:
+    for number in range(200):
+        key, origin = Key("namespaces", f"c{number}", "", "default"), own(f"{number:040x}")
+        made = uuid.UUID(bytes=identity.uid_bytes("fleet", key, str(origin)))
+        assert str(made) == identity.object_uid("fleet", key, origin)
+
+
+def test_names_of_logical_clusters_have_numbers_in_their_order() -> None:
+    paths, origin = [f"root:w{number}" for number in range(2000)], own("a" * 40)
+    by_number = sorted(paths, key=lambda path: identity.name_order("fleet", path, origin))
+    assert by_number == sorted(paths, key=lambda path: identity.logical_cluster_name("fleet", path, origin))

@@ -145,6 +145,27 @@ def test_what_an_older_version_stored_reads_as_it_did() -> None:
     )
 
 
+def test_what_an_index_looks_for_may_be_a_text_of_the_objects_own(tmp_path: Path) -> None:
+    def terms(_: Key, value: bytes) -> list[str]:
+        return ["says"] if b'"looked for"' in value else []
+
+    def put(name: str, said: str) -> Put:
+        key = Key("things", "c", "", name)
+        value = orjson.dumps({"name": name, "said": said, "long": LONG})
+        return Put(key, b"", like=cut(key, value, [(Kind.TEXT, said)]))
+
+    index = Index("says", 1, terms, b'"looked for"')
+    store = open_store(tmp_path, sync=False, declared=Declared(indexes=(index,)))
+    store.write(*(put(f"n{number}", "x") for number in range(3))).result()
+    store.write(
+        put("n3", "looked for"), put("looked for", "x"), put("n4", "nothing is looked for"), put("n5", "x")
+    ).result()
+    assert [entry.key.name for entry in store.indexed(index)] == ["looked for", "n3"]
+    store.write(put("n3", "x"), put("n1", "looked for")).result()
+    assert [entry.key.name for entry in store.indexed(index)] == ["looked for", "n1"]
+    store.close()
+
+
 def test_an_index_by_form_reads_one_of_those_that_have_nothing(tmp_path: Path) -> None:
     read = []
 

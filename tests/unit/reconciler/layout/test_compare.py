@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reconciler.layout import compare
+from reconciler.layout import compare, ignore
 from reconciler.layout.compare import Known, Touched, changes
 from reconciler.layout.errors import BadFile
-from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.tree import Level, WorkspaceTree
 from reconciler.repository import objects
 from reconciler.repository.objects import Repository
 
@@ -165,6 +165,49 @@ def test_of_two_directories_of_one_path_the_first_in_gits_order_is_its_place(
         after = planted({f"{left}/{MARK}": None, f"{moved}/{MARK}": b""}, before)
         place = touched(after, before).places.get(f"root:w{number}")
         assert place is not None and place.directory == moved
+
+
+@pytest.mark.parametrize("more", [{}, {"own.yaml": b"5"}])
+def test_of_workspaces_of_one_tree_each_is_where_it_stands(
+    old: WorkspaceTree, planted: Planted, monkeypatch: pytest.MonkeyPatch, more: Files
+) -> None:
+    """All but the first of them are not opened."""
+    alike = {f"{R}/{each}/{name}": said for each in ("g/a", "g/b", "h/c") for name, said in {MARK: b"", **more}.items()}
+    new = planted(FLEET | alike)
+    opened: list[str] = []
+    look = WorkspaceTree.look
+
+    def spy(tree: WorkspaceTree, tree_id: str, directory: str, stack: ignore.Stack) -> Level:
+        opened.append(directory)
+        return look(tree, tree_id, directory, stack)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WorkspaceTree, "look", spy)
+        found = compare.touched(new, old, lambda _: [])
+    assert f"{R}/g/a" in opened
+    assert not {f"{R}/g/b", f"{R}/h/c"} & {*opened}
+    assert found == touched(new, old)
+    assert found.appeared == {"root:a", "root:b", "root:c"}
+
+
+def test_what_is_like_the_second_directory_of_a_path_is_not_like_the_first(
+    old: WorkspaceTree, planted: Planted
+) -> None:
+    said = {f"{R}/g/a/{MARK}": b"1", f"{R}/h/a/{MARK}": b"2", f"{R}/h/b/{MARK}": b"2", f"{R}/i/c/{MARK}": b"2"}
+    assert touched(planted(FLEET | said), old).appeared == {"root:a", "root:b", "root:c"}
+
+
+@pytest.mark.parametrize("rules", [f"{R}/.treeplaneignore", f"{R}/g/.treeplaneignore"])
+def test_rules_count_for_each_of_one_tree(old: WorkspaceTree, planted: Planted, rules: str) -> None:
+    alike = {f"{R}/g/{each}/{file}": b"" for each in "abc" for file in (MARK, "own.yaml")}
+    new = planted(FLEET | alike | {rules: b"**/b/own.yaml\n"})
+    places = touched(new, old).places
+    own = {
+        path: [file for file, _ in new.files(place)]
+        for path in ["root:a", "root:b", "root:c"]
+        if (place := places.get(path))
+    }
+    assert own == {"root:a": [f"{R}/g/a/own.yaml"], "root:b": [], "root:c": [f"{R}/g/c/own.yaml"]}
 
 
 def test_ignore_rules_touch_what_they_hide_and_show(old: WorkspaceTree, planted: Planted) -> None:

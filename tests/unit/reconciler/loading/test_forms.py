@@ -18,6 +18,7 @@ from apiserver.model.keys import Key
 from apiserver.storage.protocol import Put
 from apiserver.storage.templates import Form, Kind, cut, fill, form_of
 from reconciler.loading.forms import Example, Forms, Make, Nobody, Signature
+from reconciler.loading.siblings import Siblings
 
 R = "workspaces/root"
 
@@ -82,6 +83,7 @@ def test_all_but_the_first_come_from_forms(fleet: LoadedFleet, monkeypatch: pyte
         return found
 
     monkeypatch.setattr(Forms, "put", spy)
+    monkeypatch.setattr(Siblings, "changes", lambda *_: None)
     fleet.commit({f"{R}/n{number}/workspace.yaml": workspace({"team": "seven"}) for number in range(5)})
     assert len([key for key in made if key.resource == "workspaces.tenancy.kcp.io"]) == 4
     assert {key.resource for key in made} == {
