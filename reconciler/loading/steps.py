@@ -352,8 +352,10 @@ class Stepper:
 
     def _displaced(self, here: Touched) -> Iterator[str]:
         """The workspaces that are held, and in whose directory the commit has another one."""
-        come = {place.directory: path for path in here.appeared | here.changed if (place := here.places.get(path))}
-        for path in tree.held(self._site.store) if come else ():
+        held = tree.held(self._site.store) if here.appeared or here.changed else {}
+        places = ((path, here.places.get(path)) for path in (here.appeared | here.changed if held else ()))
+        come = {place.directory: path for path, place in places if place is not None}
+        for path in held if come else ():
             if come.get(self._stands(path), path) != path and self._cases.find(path) is not None:
                 yield path
 
