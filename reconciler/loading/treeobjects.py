@@ -83,8 +83,8 @@ class TreeObjects:
         # A Workspace that does not pass its own rules is held; what can be said of it is its name and why.
         found = self._workspaces.render(said, record, renderer) or renderer.trusted(bare)
         was = self._workspaces.render(old or gathered.shown_workspace or said, case.record or record, renderer)
-        # Its workspace.yaml is the fleet's, where it stands there; one that is held is said as it appeared.
-        said_at = effects.said_at or record.origin if case.sourced.of else NONE
+        # Its workspace.yaml is the fleet's, where it stands there; one that never was served is said as it appeared.
+        said_at = (record.served and effects.said_at) or record.origin if case.sourced.of else NONE
         above = replace(effects, path=record.parent, changed=False, said_at=said_at)
         if gathered.adopts:
             above.former = lambda _: {"metadata": {"uid": gathered.adopts}}

@@ -45,7 +45,9 @@ def test_every_lock_of_the_mirror_is_a_former_selfs(repo: FleetRepo, tmp_path: P
 
 def test_a_lock_with_a_commit_of_ours_is_ours(repo: FleetRepo, tmp_path: Path) -> None:
     mirror = Mirror(tmp_path / "data", str(repo.path), "main", "treeplane/status")
-    made = Desired(mirror).commit(repo.head, {"b.yaml": b"b\n"}, "alice", "Write\n")
+    desired = Desired(mirror)
+    made = desired.commit(repo.head, {"b.yaml": b"b\n"}, "alice", "Write\n")
+    desired.written()
     left = lock(repo, f"{made}\n")
     locks.clear_own(repo.repo, [MAIN])
     assert not left.exists()
