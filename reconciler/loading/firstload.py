@@ -134,11 +134,15 @@ class FirstLoad:
             self._made.store.fill(Put(kept_key(cluster, schema), codec.encode(schema))).result()
 
 
-def directories_in(recorded: RecordedFleet) -> Callable[[str, str], Iterator[str]]:
+def directories_in(recorded: RecordedFleet) -> Callable[[str, str, str], Iterator[str]]:
     """See Trees.known, by what the status branch has."""
 
-    def known(_cluster: str, directory: str) -> Iterator[str]:
-        yield from map(format.directory_in_git, recorded.inside(format.directory_of("", directory)))
+    def known(_cluster: str, directory: str, repository: str) -> Iterator[str]:
+        for place in recorded.inside(format.directory_of("", directory)):
+            folder = recorded.folder(place)
+            content = recorded.summary_in(place, folder).content if folder is not None else NONE
+            if not content or content.repository == repository:
+                yield format.directory_in_git(place)
 
     return known
 

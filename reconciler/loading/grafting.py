@@ -202,13 +202,15 @@ class Grafting:
             self.store.write(tree.put_workspace(record, summary)).result()
 
 
-def directories(store: Store) -> Callable[[str, str], Iterable[str]]:
+def directories(store: Store) -> Callable[[str, str, str], Iterable[str]]:
     """See Trees.known, by what the store has."""
 
-    def known(cluster: str, _directory: str) -> Iterator[str]:
+    def known(cluster: str, _directory: str, repository: str) -> Iterator[str]:
         record = tree.workspace_of(store, cluster)
-        if record is not None:
-            yield from (each.directory for each in inherited(store, record.cluster))
+        for each in inherited(store, record.cluster) if record is not None else ():
+            content = commits.parse(tree.summary(store, each.path).get("content") or "")
+            if not content or content.repository == repository:
+                yield each.directory
 
     return known
 

@@ -126,10 +126,16 @@ class KeptWorkspaces:
         """Of a workspace in a tenant's repository: as a commit of that has it, and all else as it is served, or was
         before what stands around it went, too, or has been since that is held."""
         around = (at for above, at in self.tops.items() if above != top and paths.is_within(top, above))
-        commit = next((at for at in around if not at.repository), NONE) or self._held_around(top)
-        commit, known = commit or self._served.passed, self._known(top, "")
+        before = next((at for at in around if not at.repository), NONE) or self._held_around(top)
+        known = self._known(top, "")
         border = known.summary.source.get(BORDER) if known is not None else None
-        return self._trees.at(commit, None, self._trees.since(since, top, self._trees.at(commit), border))
+
+        def there(commit: CommitRef) -> WorkspaceTree:
+            return self._trees.at(commit, None, self._trees.since(since, top, self._trees.at(commit), border))
+
+        # The one above may have had no source then: what stands there may be served while that is held.
+        found = there(before) if before else None
+        return found if found is not None and found.find(top) is not None else there(self._served.passed)
 
     def _held_around(self, top: str) -> CommitRef:
         """Where the innermost workspace above one is served that is held, NONE where none is."""

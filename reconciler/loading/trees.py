@@ -35,8 +35,8 @@ class Trees:
     `claims`: the directories that lost their workspace.yaml and hold manifests still, as of the served commit. Where
     the file is there, or the directory is not, they mean nothing; in the tree of an earlier commit others counted.
     `grafts`: what tenants' repositories have below their workspaces, as it is served. `known`: the directories of
-    workspaces that are known to be below one (its logical cluster and directory) in a tenant's repository; asked where
-    nothing of that is here.
+    workspaces that are known to be below one (its logical cluster and directory) in a tenant's repository (its name);
+    asked where nothing of that is here. Those that are served from another one, which the source was before, are none.
     """
 
     def __init__(self, repositories: Repositories) -> None:
@@ -48,7 +48,7 @@ class Trees:
         self._saying: dict[str, bool] = {}
         self._here: set[CommitRef] = set()
         self._recorded: Said = {}
-        self.known: Callable[[str, str], Iterable[str]] = lambda _, __: ()
+        self.known: Callable[[str, str, str], Iterable[str]] = lambda *_: ()
         self.claims, self.grafts = MappingProxyType({}), NO_GRAFTS
         self._carried: dict[CommitRef, Grafts] = {}
 
@@ -91,7 +91,7 @@ class Trees:
         commit, directory, theirs = commits.parse(said["commit"]), said["directory"], said.get("path", "")
         if self._is_here(commit):
             return Graft(directory, GraftKey(commit, theirs), said, lambda: self._content(commit))
-        known = frozenset(self.known(said[OF], directory))
+        known = frozenset(self.known(said[OF], directory, commit.repository))
         return Graft(directory, GraftKey(commit, theirs, known), said, None)
 
     def served_with(self, source: Mapping[str, str], directory: str, commit: CommitRef = NONE) -> Grafts:
@@ -128,7 +128,7 @@ class Trees:
             if graft.key.commit.repository == repository:
                 inside = f"{graft.directory}/"
                 there = {
-                    *self.known(graft.said[OF], graft.directory),
+                    *self.known(graft.said[OF], graft.directory, repository),
                     *(d for d in self.claims if d.startswith(inside)),
                 }
                 out |= {graft.real(directory): directory for directory in there}

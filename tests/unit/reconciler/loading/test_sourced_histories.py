@@ -65,6 +65,8 @@ def begin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @example(history=[("lose", 30, True), ("drop", 33, True), ("source", 3, True)])
 @example(history=[("swap", 29, False), ("bind", 16, True), ("path", 35, True)])
 @example(history=[("swap", 44, True), ("deny", 24, True), ("twin", 12, False)])
+@example(history=[("child", 20, True), ("child", 15, True), ("swap", 18, True)])
+@example(history=[("child", 11, False), ("swap", 15, True), ("path", 47, True)])
 def test_a_recovery_comes_to_the_same(begin: Any, history: History) -> None:
     recovers(begin(), history)
 
