@@ -15,18 +15,12 @@ from types import MethodType
 from typing import ParamSpec, TypeVar
 from weakref import ref
 
-import orjson
-
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.failures import described
 from apiserver.model.identity import name_order
 from apiserver.model.keys import Key
-from apiserver.model.origins import origin_of
-from apiserver.model.paths import ROOT
-from apiserver.model.storagenames import TYPES
-from apiserver.registry import shards, tree
-from apiserver.storage.protocol import Record
+from apiserver.registry import tree
 from reconciler.layout.compare import Touched, touched
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import feeds, keptschemas, untold
@@ -36,6 +30,7 @@ from reconciler.loading.changeset import ChangeSet, WorkspaceChanges
 from reconciler.loading.expected import ExpectedRenderings
 from reconciler.loading.followers import naming
 from reconciler.loading.guard import Guard
+from reconciler.loading.hearers import Hearers
 from reconciler.loading.judge import Judge
 from reconciler.loading.kept import KeptWorkspaces
 from reconciler.loading.leavers import Leavers
@@ -112,6 +107,7 @@ class Stepper:
             )
         )
         self._world = World(site.store, self._turns, empty=way.fills)
+        self._hearers = Hearers(site.store, self._world)
         self._leavers = Leavers(site.store, self._world, target.moment, target.leaving)
         self._served = ServedTrees(site.store, site.trees, target)
         self._kept = KeptWorkspaces(site, target, self._served, self._world)
@@ -466,11 +462,7 @@ class Stepper:
         """Who follows from a workspace that was at the commit before this step may not have heard of it."""
         record = self._world.record(path)
         assert record is not None
-        self._recheck_consumers(path)
-        told_late = {*self._target.passed, *self._target.left}
-        written = self._site.store.scan(TYPES, record.cluster).records
-        self._recheck_types(path, (each.key for each in written if _commit_of(each) in told_late))
-        self._recheck_unscheduled(path)
+        self._tell(path, self._hearers.types_of(record, {*self._target.passed, *self._target.left}))
 
     def _stand(self, judged: Iterable[str]) -> None:
         """The verdicts on these workspaces count from now on."""
@@ -553,9 +545,7 @@ class Stepper:
             self._world.provides_anew(path)
             self._siblings.forget()
             if self._way.tells:
-                self._recheck_consumers(path)
-                self._recheck_types(path, changes.written())
-                self._recheck_unscheduled(path)
+                self._tell(path, changes.written())
 
     def _tell_who_missed(self) -> None:
         """What a step that was cut off did not come to."""
@@ -565,31 +555,22 @@ class Stepper:
             self._untold.add(path)
             record = self._world.record(path)
             if record is not None:
-                self._recheck_consumers(path)
-                self._recheck_types(path, (each.key for each in self._site.store.scan(TYPES, record.cluster).records))
-                self._recheck_unscheduled(path)
+                self._tell(path, self._hearers.types_of(record))
 
-    def _recheck_consumers(self, provider: str) -> None:
-        self._recheck(path for path in self._world.consumers(provider) if path != provider)
+    def _tell(self, provider: str, written: Iterable[Key]) -> None:
+        """Has whoever follows from what a workspace offers judged again. In a step over all it came before its types'
+        workspaces, and root before all."""
+        self._recheck(self._hearers.taking(provider))
+        if not self._all:
+            for path in self._hearers.typed(provider, written):
+                self._look_again(path)
+            self._recheck(self._hearers.unscheduled(provider))
 
     def _recheck(self, consumers: Iterable[str]) -> None:
         """Have workspaces follow what others provide by now."""
         for path in consumers:
             if self._world.record(path) is not None:
                 self._again_as_one_of(self._provided, path)
-
-    def _recheck_types(self, provider: str, written: Iterable[Key]) -> None:
-        """Workspaces of a type follow it, and one that is held may wait for it. In a step over all it came first."""
-        changed = {(provider, key.name) for key in written if key.resource == TYPES}
-        if changed and not self._all:
-            for path in self._world.of_types(changed):
-                self._look_again(path)
-
-    def _recheck_unscheduled(self, provider: str) -> None:
-        """Workspaces that no Shard takes follow root's."""
-        if provider == ROOT and not self._all:
-            records = (tree.workspace_at(self._site.store, path) for path in tree.held(self._site.store))
-            self._recheck(record.path for record in records if record is not None and record.shard == shards.NONE)
 
     def _settle(self) -> None:
         """Wait until everything is on disk."""
@@ -659,9 +640,3 @@ def _weakly(method: Callable[P, R]) -> Callable[P, R]:
         return found
 
     return call
-
-
-def _commit_of(record: Record) -> CommitRef:
-    """The commit that last changed what a file declares."""
-    origin = origin_of(orjson.loads(record.value))
-    return origin.commit if origin is not None else NONE
