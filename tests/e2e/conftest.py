@@ -18,6 +18,10 @@ from realclusters import binaries, giteabinary, kcpplugins
 from realclusters.cluster import RealCluster, start_all
 from support.giteaserver import GiteaServer
 from support.plane import Plane
+from support.realsyncing import Downstream, Starts, World
+
+from apiserver.storage.lmdb import open_store
+from apiserver.stores import DECLARED
 
 CLUSTER_FIXTURES = {"real_binaries", "real_cluster", "two_real_clusters"}
 _SKIPPED = "needs real Kubernetes clusters: "
@@ -146,3 +150,32 @@ def two_real_clusters(
     yield west, east
     west.stop()
     east.stop()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """What is synced: a store as git's loader fills it."""
+    store = open_store(tmp_path / "store", sync=False, declared=DECLARED)
+    yield World(store)
+    store.close()
+
+
+@pytest.fixture
+def syncing(world: World) -> Iterator[Starts]:
+    starts = Starts(world)
+    yield starts
+    starts.stop()
+
+
+@pytest.fixture
+def west(two_real_clusters: tuple[RealCluster, RealCluster], world: World) -> Iterator[Downstream]:
+    down = Downstream.of(two_real_clusters[0], "west", world)
+    yield down
+    down.clean()
+
+
+@pytest.fixture
+def east(two_real_clusters: tuple[RealCluster, RealCluster], world: World) -> Iterator[Downstream]:
+    down = Downstream.of(two_real_clusters[1], "east", world)
+    yield down
+    down.clean()
