@@ -8,6 +8,7 @@ and the commit that allows their removal is known.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from apiserver.model import paths
@@ -79,19 +80,30 @@ class KeptWorkspaces:
 
     def look(self) -> None:
         """Finds all of them where they are to be brought back: the store may not know them."""
-        for top, since in self.tops.items():
-            here = self._trees.at(since, self._claims(since)) if not since.repository else self._there(top, since)
+        tops = self.tops
+        alone = {top for top in tops if not any(top != each and paths.is_within(top, each) for each in tops)}
+        for top, since in tops.items():
+            here = self._at(top, since)
             uppermost = here.find(top)
             for place in here.workspaces(uppermost) if uppermost is not None else ():
-                told = place.path == top or self._was_served(place)
+                told = place.path in alone or self._was_served(place)
                 self._of[place.path] = Kept(here, None if told else _with_another(place.directory))
+
+    def _at(self, top: str, since: CommitRef) -> WorkspaceTree:
+        """Where one stands that was there last in a commit."""
+        return self._trees.at(since, self._claims(since)) if not since.repository else self._there(top, since)
 
     def is_lost(self, path: str) -> bool:
         """Whether one is not served since a recovery could not bring it back."""
+        return self._lost_as(path) is not None
+
+    def _lost_as(self, path: str) -> Recorded | None:
+        """As what one is to be brought back that is lost; None of any other."""
         record = self._world.record(path)
         if record is None or record.served or self._lost is None:
-            return False
-        return is_lost(record, self._lost.served(path, record.directory)[0])
+            return None
+        found = self._lost.served(path, record.directory)[0]
+        return found if is_lost(record, found) else None
 
     def came_back(self) -> list[str]:
         """The uppermost of those of which is known by now what would go with them, and was not when the step began."""
@@ -164,27 +176,32 @@ class KeptWorkspaces:
             ):
                 del self.tops[top]
                 gone.update(path for path in (top, *self._declared_below(top)) if not is_there(path))
-        going = []
+        going, passed = [], removals.since
         for removal in removals.judge(gone, before):
             if not removal.stays:
                 going += [record.path for record in removal.members]
                 continue
             innermost = max((top for top in before if paths.is_within(removal.path, top)), key=len, default="")
             uppermost = next((record for record in removal.members if record.path == removal.path), None)
-            since = self._served.since(uppermost) if uppermost is not None else removals.since
+            since = self._served.since(uppermost) if uppermost is not None else passed
             self.tops[removal.path] = before.get(innermost) or since
             # What stayed below it already is not in that commit.
             self.tops |= {top: since for top, since in before.items() if paths.is_within(top, removal.path)}
             if removal.refused is not None:
                 self.refused[removal.path] = removal.refused
             problem = removal.problem(self._stood(removal.members[0]) if removal.members else "")
+            # What stays already is in no commit that came since.
+            stood = partial(self._at, removal.path, before[innermost]) if innermost else partial(self._trees.at, passed)
             for record in removal.members:
                 of_others = not record.served and record.path != removal.path
                 why = _with_another(self._stood(record)) if of_others else problem
-                found = self._of.get(record.path)  # of one that is not back yet
-                there = self._served.of(record) or (found.tree if found else self._trees.at(removals.since))
-                self._of[record.path] = Kept(there, why)
+                self._of[record.path] = Kept(self._was(record) or stood(), why)
         return going
+
+    def _was(self, record: WorkspaceRecord) -> WorkspaceTree | None:
+        """Where one is served from, or is to be brought back; None of one that never was served."""
+        found = self._of.get(record.path)
+        return self._served.of(record) or (found.tree if found is not None else None)
 
     def _is_unjudged(self, top: str) -> bool:
         """Whether the removal of one could not be judged so far, or still cannot: nobody knows what it has before it is
@@ -192,8 +209,8 @@ class KeptWorkspaces:
         record = self._world.record(top)
         if record is not None and record.served:
             return (top in self._awaited or not record.errors) and not _say_so(record.errors)
-        known = self._known(top, record.directory) if record is not None else None
-        return self.is_lost(top) and known is not None and not _say_so(known.summary.errors)
+        lost = self._lost_as(top)
+        return lost is not None and not _say_so(lost.summary.errors)
 
     def _stood(self, record: WorkspaceRecord) -> str:
         """The directory in which a workspace was, or is."""

@@ -337,6 +337,14 @@ def hands(factory: pytest.TempPathFactory) -> Iterator[Hands]:
 @example(history=[("push", 4, [("mark", 4, 0)])])
 @example(history=[("push", 4, [("mark", 4, 0), ("break", 4, 0)]), ("push", 4, [("unmark", 4, 0)])])
 @example(history=[("push", 4, [("mark", 4, 0)]), ("push", 4, [("unmark", 4, 0)])])
+@example(
+    history=[
+        ("push", 0, [("app", 0, 0), ("move", 0, 0), ("app", 1, 5)]),
+        ("push", 4, [("take", 1, 5), ("move", 1, 4)]),
+        ("allow", 4, 4),
+        ("push", 2, [("rights", 5, 5), ("of type", 2, 4), ("app", 3, 4)]),
+    ]
+)
 def test_nobody_changes_what_is_not_his_and_a_recovery_agrees(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, int, Any]]
 ) -> None:
