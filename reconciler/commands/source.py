@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from urllib.parse import urlsplit
 
 from apiserver.auth.pki import SHARD_ADMIN
@@ -13,6 +14,7 @@ from apiserver.auth.user import MASTERS, User
 from apiserver.endpoints.githooks import install_hooks
 from apiserver.model.hostedrepository import URL
 from reconciler.commands.failure import Failure
+from reconciler.commands.nofleet import require_whole
 from reconciler.layout.fleet import STATUS_BRANCH, status_branch
 from reconciler.repository import origin
 from reconciler.repository.errors import RepositoryError
@@ -52,6 +54,14 @@ def resolve(repository: str, data_dir: Path, branch: str, urls: Sequence[str] = 
     if kind == "repository":
         return _rehosted(path, data_dir, branch, urls) if _was_hosted(path, urls) else Source(str(path), None)
     return _hosted(path, data_dir, branch, sign)
+
+
+def check(repository: str, data_dir: Path) -> None:
+    """Raises Failure where `resolve` would make a repository of a directory that is no fleet, before there is a data
+    directory; what names nothing is left to it."""
+    with contextlib.suppress(RepositoryError, ValueError):
+        if repository and kind_of_source(repository) == "directory" and not _git_dir(data_dir).exists():
+            require_whole(Path(repository), "treeplane up")
 
 
 def _was_hosted(clone: Path, urls: Sequence[str]) -> bool:
@@ -110,6 +120,7 @@ def _hosted(directory: Path, data_dir: Path, branch: str, sign: Sign | None) -> 
     git_dir = _git_dir(data_dir)
     notes = []
     if not git_dir.exists():
+        require_whole(directory, "treeplane up")
         git_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             _put_there(git_dir, seed(directory, git_dir, branch, [data_dir], sign))
@@ -118,11 +129,23 @@ def _hosted(directory: Path, data_dir: Path, branch: str, sign: Sign | None) -> 
         notes.append(f"created {git_dir} from {directory}: it is the truth from now on (clone it, push to it)")
     elif moved_on(directory, git_dir, branch, [data_dir]):
         notes.append(
-            f"serving {git_dir}; {directory} has changed since it was seeded from it: "
-            "those changes are not served (commit them in a clone and push)"
+            f"serving {git_dir}; {directory}, which it was made of, is only a copy and differs from it: what stands "
+            f"there is not served. To push that, in a clone:\n  {_taking(directory, data_dir)}"
         )
     guard(str(git_dir), data_dir, branch, _status_branch(git_dir, data_dir, branch))
     return Source(str(git_dir), git_dir, tuple(notes))
+
+
+def _taking(directory: Path, data_dir: Path) -> str:
+    """The commands that have a clone take a directory's files, and what is missing there for deleted. They never take
+    the data directory, which has the keys."""
+    inside = data_dir.resolve().is_relative_to(directory)
+    but = f" {quote(f':(exclude,literal){data_dir.resolve().relative_to(directory)}')}" if inside else ""
+    message = quote(f"Take the files of {directory.name}")
+    return (
+        f"git rm -r --quiet . && git --work-tree={quote(str(directory))} add --all -- .{but} && "
+        f"git commit -m {message} && git push && git checkout --force"
+    )
 
 
 def _put_there(git_dir: Path, head: str) -> None:

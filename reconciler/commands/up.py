@@ -40,7 +40,7 @@ from reconciler.commands.ports import holder
 from reconciler.commands.progress import ProgressBar
 from reconciler.commands.roles import REST
 from reconciler.commands.settings import ReconcileSettings, Reconciling, UpSettings
-from reconciler.commands.source import Source, resolve
+from reconciler.commands.source import Source, check, resolve
 from reconciler.forges.errors import NotSaid
 from reconciler.repository.errors import redact
 from reconciler.signatures.own import CommitKey
@@ -49,6 +49,7 @@ from reconciler.signatures.own import CommitKey
 def up(settings: UpSettings) -> None:
     """Returns after a clean stop; raises Failure."""
     common = settings.common
+    check(settings.starting.repository, common.data_dir)
     private_directory(common.data_dir)
     _check_files(settings.serving)
     _check_told(settings.reconciling)

@@ -26,6 +26,7 @@ from apiserver.stores import open_at
 from reconciler.commands.answers import deletions
 from reconciler.commands.answers import moves as told_moves
 from reconciler.commands.failure import Failure
+from reconciler.commands.nofleet import require_fleet
 from reconciler.commands.rendering import renderer_of_user
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.part import Part
@@ -88,6 +89,7 @@ def _deletion(path: str, refused: RefusedDeletion) -> dict[str, Any]:
 
 def validate_path(path: Path, workspace: str = "") -> Checked:
     """The files below `path`, whether committed or not. `workspace`: see validate_revision."""
+    require_fleet(path, "treeplane validate")
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         git_dir = Path(scratch) / "fleet.git"
         try:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from apiserver.model import marks
 from apiserver.model.kinds import GroupVersionKind, split_api_version
 from apiserver.model.origins import Origin
+from reconciler.layout import mistaken
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.faults import type_name
 from reconciler.layout.mould import Alike
@@ -120,7 +121,9 @@ def read(data: bytes, path: str) -> Manifests:
                 if sealed:
                     out.objects[-1].sealed = SealedIn(data, index)
     except BadFile as bad:
-        out.errors += bad.errors
+        guess = mistaken.template(data)
+        line = bad.errors[0].line if bad.errors else 0
+        out.errors += bad.errors if guess is None else [LayoutError(path, line, 0, *guess)]
     return out
 
 
@@ -199,6 +202,9 @@ class _Fault(NamedTuple):
 
 def _placed(document: YamlDocument, path: str) -> list[LayoutError]:
     """The faults with their lines, as far as the document knows them."""
+    guess = mistaken.no_object(path, document.value)
+    if guess is not None:
+        return [LayoutError(path, document.line, 0, *guess)]
     faults = _faults(document.value)
     return [LayoutError(path, line_of(document, f.field), 0, f.message, f.hint) for f in faults]
 

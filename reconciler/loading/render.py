@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -31,6 +32,8 @@ Object = dict[str, Any]
 
 
 FindLine = Callable[[Manifest, str], int]
+_LONGEST, _NEAR = 63, 0.8
+"""Of a kind that is not there: how long it may be to be compared with those that are, and how alike one has to be."""
 _UNTOLD = "what is encrypted there is not what the kind takes: base64 in data, text in stringData"
 
 Accepted = Callable[[Manifest], Object | None]
@@ -204,6 +207,14 @@ class Renderer:
     def _problem(self, manifest: Manifest, field: str, text: str, hint: str = "") -> LayoutError:
         return _problem(manifest, field, text, hint, self._line)
 
+    def _nearest(self, kind: str) -> ServedKind | None:
+        """The kind that a mistyped one may mean."""
+        if len(kind) > _LONGEST:
+            return None
+        served = {each.kind: each for each in self.kinds.all()}
+        near = get_close_matches(kind, served, 1, _NEAR)
+        return served[near[0]] if near else None
+
     def _unknown(self, manifest: Manifest) -> LayoutError:
         gvk = manifest.gvk
         if self.kinds.by_kind(*gvk) is not None:
@@ -213,6 +224,8 @@ class Renderer:
         other = next((k for k in self.kinds.all() if k.kind == gvk.kind), None)
         if other is not None:
             hint = f"it is served here as {other.api_version}"
+        elif (near := self._nearest(gvk.kind)) is not None:
+            hint = f"did you mean {near.kind} of {near.api_version}?"
         elif export := system.export_of(gvk.group, gvk.kind):
             reference = f"{{path: {system.COMPUTE}, name: {export}}}"
             hint = f"bind the export {export} of {system.COMPUTE}: an APIBinding with spec.reference.export {reference}"

@@ -123,7 +123,7 @@ def test_a_directory_that_moved_on_is_not_served_and_that_is_said(
     manifest = example_fleet / DEPLOYMENT
     manifest.write_text(manifest.read_text().replace("replicas: 2", "replicas: 9"))
     server.start()
-    assert f"{example_fleet} has changed since it was seeded from it: those changes are not served" in server.output()
+    assert f"{example_fleet}, which it was made of, is only a copy and differs from it" in server.output()
     web = "/clusters/root:shop:web/apis/apps/v1/namespaces/default/deployments/web"
     assert server.get(web)["spec"]["replicas"] == 2
 
