@@ -7,7 +7,9 @@ handshake still proves that the client holds the key of what it shows. Used by t
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import re
 import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +33,14 @@ _AROUND = 1024
 """Bytes that TLS adds to as many, at most."""
 _RELEASE_BUFFERS = 0x10
 """SSL_MODE_RELEASE_BUFFERS: an idle connection, as most watches are, keeps none."""
+
+_PLAIN = re.compile(rb"[A-Z]{3,16} [!-~]{1,4096} HTTP/1\.[01]\r?\n")
+_SENTENCE = b"This is the HTTPS port, and the request was plain HTTP: write https:// where it says http://.\n"
+_ANSWER = (
+    b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
+    b"connection: close\r\n\r\n%b" % (len(_SENTENCE), _SENTENCE)
+)
+"""To whom speaks plain HTTP."""
 
 
 class ServerTLS(ssl.SSLContext):
@@ -97,12 +107,13 @@ class ServerTLS(ssl.SSLContext):
 class Channel:
     """One connection, as an event loop uses ssl.SSLObject: encrypted bytes come and go by two ssl.MemoryBIO."""
 
-    __slots__ = ("_connection", "_count", "_ended", "_incoming", "_missing", "_outgoing", "_plain", "_single")
+    __slots__ = ("_begun", "_connection", "_count", "_ended", "_incoming", "_missing", "_outgoing", "_plain", "_single")
 
     def __init__(self, connection: SSL.Connection, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> None:
         self._connection = connection
         self._incoming = incoming
         self._outgoing = outgoing
+        self._begun = False
         self._plain: list[bytes] = []
         self._count = 0
         self._ended = False
@@ -118,14 +129,23 @@ class Channel:
         return leaf, list(self._connection.get_peer_cert_chain(as_cryptography=True) or ())
 
     def do_handshake(self) -> None:
-        """Raises ssl.SSLWantReadError until it is through, ssl.SSLError where it fails."""
-        self._take()
+        """Raises ssl.SSLWantReadError until it is through, ssl.SSLError where it fails.
+
+        Plain HTTP is answered with a sentence, once. Its client has all of it and closes; one that does not, or goes on
+        to send, ends as any whose handshake fails or takes too long."""
+        begun, come = self._begun, self._take()
+        self._begun = begun or bool(come)
         try:
             self._connection.do_handshake()
             self._decrypt()  # a request may have come right behind it
         except SSL.WantReadError:
             raise ssl.SSLWantReadError from None
         except SSL.Error as error:
+            if not begun and _PLAIN.match(come):
+                with contextlib.suppress(SSL.WantReadError):
+                    self._connection.bio_read(_RECORD)  # an alert of TLS says nothing to who does not speak it
+                self._outgoing.write(_ANSWER)
+                raise ssl.SSLWantReadError from None  # so that the loop sends it
             raise ssl.SSLError(ssl.SSL_ERROR_SSL, f"handshake failed: {error}") from error
         finally:
             self._give()
@@ -203,13 +223,14 @@ class Channel:
         """Event loops keep it; who wants it asks `shown`, which says nothing of whether it counts."""
         return
 
-    def _take(self) -> None:
+    def _take(self) -> bytes:
         data = self._incoming.read()
         if data:
             self._connection.bio_write(data)
             self._single = not self._missing and len(data) == 5 + int.from_bytes(data[3:5], "big")
             if not self._single and self._missing >= 0:
                 self._count_records(data)
+        return data
 
     def _count_records(self, data: bytes) -> None:
         at, end = self._missing, len(data)
