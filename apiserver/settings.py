@@ -149,6 +149,19 @@ class Serving:
             least=1,
         ),
     )
+    proxy_networks: tuple[str, ...] = option(
+        (),
+        told=Option(
+            "A network (10.0.0.5/32) whose connections say by the PROXY protocol for whom they come. Repeatable.",
+            document="A network (`10.0.0.5/32`, repeatable) of proxies that pass connections on as they are. A "
+            "connection from there has to begin with a header of the PROXY protocol, version 1 or 2, and counts as one "
+            "of the address that it names. From anywhere else such a header is no TLS and ends the connection. See "
+            "[behind a proxy](behind-a-proxy.md).",
+            name="--proxy-protocol-network",
+            metavar="CIDR",
+            form="network",
+        ),
+    )
     max_connections_per_address: int = option(
         1000,
         told=Option(

@@ -21,6 +21,7 @@ from apiserver.auth.keys import Keys
 from apiserver.auth.pki_clients import ClientCertificates
 from apiserver.connections import Seat
 from apiserver.openssl import ServerTLS
+from apiserver.proxyprotocol import Proxies
 from apiserver.settings import ServerSettings
 from apiserver.tls import MutualTLSProtocol, MutualTLSWebSocket
 
@@ -40,6 +41,7 @@ class WorkerServer(uvicorn.Server):
         self._connections = app.connections
         self._context = ServerTLS(keys, *more)
         self._clients = ClientCertificates(keys.ca, *more)
+        self._proxies = Proxies(settings.proxy_networks)
         self._stop = stop
         self.servers = []
 
@@ -47,7 +49,7 @@ class WorkerServer(uvicorn.Server):
         """In place of uvicorn's, whose servers take any number of connections and wait long for TLS."""
         await self.lifespan.startup()
         for each in sockets or ():
-            listener = Listener(each, self._context, self._connections, self._protocol)
+            listener = Listener(each, self._context, self._connections, self._protocol, self._proxies)
             listener.start()
             self.servers.append(listener)  # type: ignore[arg-type]
         self.started = True

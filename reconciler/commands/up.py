@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from rich.console import Console
 
@@ -30,7 +31,8 @@ from apiserver.auth.tokens import TokenFile
 from apiserver.launch import listen, spawn
 from apiserver.model.commits import shortened
 from apiserver.options import values
-from apiserver.settings import ServerSettings, Serving
+from apiserver.proxyprotocol import Proxies
+from apiserver.settings import ServerSettings, Serving, listens_on_all
 from reconciler.commands import addresses, forgeplaces, words
 from reconciler.commands.again import typed
 from reconciler.commands.certificates import Certificates
@@ -96,6 +98,12 @@ class _Run:
             raise Failure(str(error), f"move {kubeconfig} away") from error
         for note in self._source.notes:
             self._say(note)
+        if _among_proxies(self._server, self._listener) and not self._server.external_url:
+            self._say(
+                f"connections from this machine to {self._server.local_url} have to begin with a PROXY header, which "
+                "kubectl and git do not send: give --external-url, or --proxy-protocol-network another address of the "
+                "proxy's"
+            )
         self._say(f"serving {redact(self._source.location)} ({self._settings.common.branch}) at {self._server.url}")
         try:
             self._start()
@@ -115,6 +123,7 @@ class _Run:
             source=self._source.location,
             url=self._server.url,
             local_url=self._server.local_url,
+            among_proxies=_among_proxies(self._server, self._listener),
             hosted=self._source.hosted is not None,
             command=typed(self._settings.starting.command or sys.argv),
         )
@@ -212,6 +221,13 @@ def _check_files(serving: Serving) -> None:
                 read(file)
         except (OSError, ValueError) as error:
             raise Failure(f"{option}: {error}", "mend the file") from error
+
+
+def _among_proxies(server: ServerSettings, listener: socket.socket) -> bool:
+    """Whether this machine's own connections come from where `--proxy-protocol-network` has the proxies."""
+    bound = listener.getsockname()[0]
+    host = urlsplit(server.local_url).hostname if listens_on_all(bound) else bound
+    return Proxies(server.proxy_networks).have(host or "")
 
 
 def _check_told(reconciling: Reconciling) -> None:
