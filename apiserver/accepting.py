@@ -17,6 +17,7 @@ from typing import Any
 
 from apiserver import proxyprotocol
 from apiserver.connections import Connections, Seat
+from apiserver.openssl import ServerTLS
 from apiserver.proxyprotocol import NotProxied, Proxied, Proxies
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ class Listener:
     def __init__(
         self,
         listener: socket.socket,
-        context: ssl.SSLContext,
+        context: ServerTLS,
         connections: Connections,
         protocol: Callable[[Seat], asyncio.Protocol],
         proxies: Proxies,
@@ -97,7 +98,7 @@ class Listener:
         if place is None:
             connection.close()
         else:
-            self._begin(self._shake_hands, connection, place, self._connections.settings.head_seconds)
+            self._begin(self._shake_hands, connection, place, self._connections.settings.head_seconds, "")
 
     async def _be_told(self, connection: socket.socket, host: str, port: int) -> None:
         """A proxy's connection: for whom it comes, then TLS, all of it within one deadline."""
@@ -119,12 +120,12 @@ class Listener:
         finally:
             if place is not None:
                 self._connections.leave(place)
-        client = said or Proxied(host, port, connection.getsockname()[0])
+        client = said or Proxied(host, port, "")
         found = self._connections.enter(client.host, client.port)
         if found is None:
             connection.close()
         else:
-            await self._shake_hands(connection, found, max(0.001, until - self._loop.time()))
+            await self._shake_hands(connection, found, max(0.001, until - self._loop.time()), client.reached)
 
     def _tell(self, host: str, why: str) -> None:
         """Not for each: a proxy that is set up without the protocol would fill the log with its health checks."""
@@ -132,12 +133,16 @@ class Listener:
             self._quiet_until = self._loop.time() + _QUIET_SECONDS
             log.warning("a connection from %s, a network of --proxy-protocol-network, is refused: %s", host, why)
 
-    async def _shake_hands(self, connection: socket.socket, place: Seat, seconds: float) -> None:
+    async def _shake_hands(self, connection: socket.socket, place: Seat, seconds: float, reached: str) -> None:
+        """`reached`: the address that the client connected to; "": the one that it has here."""
         try:
+            context: ssl.SSLContext = self._context
+            if self._context.given is not None:
+                context = self._context.at(reached or connection.getsockname()[0])
             await self._loop.connect_accepted_socket(
                 lambda: self._protocol(place),
                 connection,
-                ssl=self._context,
+                ssl=context,
                 ssl_handshake_timeout=seconds,
                 ssl_shutdown_timeout=_FLUSH_SECONDS,
             )

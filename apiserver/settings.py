@@ -75,6 +75,21 @@ class Serving:
             form="https",
         ),
     )
+    tls_cert_file: Path | None = option(
+        None,
+        told=Option(
+            "A certificate to serve with, its chain behind it, in PEM; read again when it changes.",
+            document="A certificate to serve with, in PEM, with the others behind it that clients need to check it. It "
+            "goes with `--tls-private-key-file`; both are read again when they change. Names that it does not have and "
+            "the server's own has (`localhost`, addresses of the machine) are served with that. See "
+            "[certificates](certificates.md).",
+            exists=True,
+        ),
+    )
+    tls_private_key_file: Path | None = option(
+        None,
+        told=Option("The key of `--tls-cert-file`, in PEM, without a password.", exists=True),
+    )
     token_auth_file: Path | None = option(
         None, told=Option("Static tokens, in kube-apiserver's CSV format.", exists=True)
     )

@@ -16,7 +16,7 @@ from websockets.http11 import Request
 from apiserver.auth.peer import Peer
 from apiserver.auth.pki_clients import ClientCertificates
 from apiserver.connections import Connections, Seat
-from apiserver.openssl import Channel
+from apiserver.openssl_channel import Channel
 from apiserver.patience import PatientProtocol, PatientWebSocket
 
 log = logging.getLogger(__name__)

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from rich.console import Console
 
 from apiserver.auth.files import private_directory, write_private
-from apiserver.auth.pki import KeysError
+from apiserver.auth.keys import KeysError
 from apiserver.auth.pki_clients import authorities_in
 from apiserver.auth.tokens import TokenFile
 from apiserver.launch import listen, spawn
@@ -93,10 +93,10 @@ class _Run:
             signal.signal(number, self._on_signal)
         kubeconfig = self._settings.starting.kubeconfig or self._settings.common.data_dir / "admin.kubeconfig"
         try:
-            self._certificates.write_kubeconfig(kubeconfig, self._server.url)
+            notes = self._certificates.write_kubeconfig(kubeconfig, self._server.url)
         except ValueError as error:
             raise Failure(str(error), f"move {kubeconfig} away") from error
-        for note in self._source.notes:
+        for note in (*notes, *self._source.notes):
             self._say(note)
         if _among_proxies(self._server, self._listener) and not self._server.external_url:
             self._say(
@@ -167,8 +167,7 @@ class _Run:
                 self._say(f"loaded {event['workspaces']} workspaces at {at} in {event['seconds']} s")
                 for path, problems in event["held"].items():
                     self._held(path, problems)
-                clone = words.clone_line(self._server.url, self._certificates.keys) if self._source.hosted else ""
-                self._say("in a second terminal:\n" + words.next_steps(kubeconfig.resolve(), clone))
+                self._say("in a second terminal:\n" + words.next_steps(kubeconfig.resolve(), self._clone_line()))
             case "held":
                 self._held(event["workspace"], event["problems"])
             case "mended":
@@ -179,6 +178,10 @@ class _Run:
                 self._start_rest()
             case "refused":
                 self._refused, self._stopping = event["text"], True
+
+    def _clone_line(self) -> str:
+        url, certificates = self._server.url, self._certificates
+        return words.clone_line(url, certificates.keys, certificates.authority(url)) if self._source.hosted else ""
 
     def _held(self, path: str, problems: list[str]) -> None:
         self._say(f"{path} is held back:\n" + "\n".join(f"  {p}" for p in problems))
@@ -245,11 +248,16 @@ def _certificates(settings: UpSettings) -> Certificates:
         return addresses.names(starting.listen.host, settings.serving.external_url, starting.tls_sans)
 
     try:
-        return Certificates(
+        found = Certificates(
             settings.common.keys_dir, names, starting.certificate_seconds, copies=starting.serving_files
         )
     except KeysError as error:
         raise Failure(str(error)) from error
+    if settings.serving.tls_cert_file or settings.serving.tls_private_key_file:
+        from reconciler.commands.shown import shown  # noqa: PLC0415 - OpenSSL takes its time, and most have none
+
+        found.shown = shown(settings.serving, found.keys, settings.common.data_dir / "serving-ca.crt")
+    return found
 
 
 def _commit_key(settings: UpSettings) -> CommitKey:
