@@ -57,9 +57,12 @@ class Connection(Protocol):
 
 @dataclass(slots=True)
 class Seat:
-    """Of one connection, from the moment it is accepted. `refused`: there are too many, and it is only told so."""
+    """Of one connection, from the moment it is accepted. `address`: what counts as one client (see `network`). `host`,
+    `port`: of this one. `refused`: there are too many, and it is only told so."""
 
     address: str
+    host: str
+    port: int
     refused: bool = False
     joined: bool = False
 
@@ -76,7 +79,7 @@ class Connections:
     _timer: asyncio.TimerHandle | None = None
     _quiet_until: float = 0.0
 
-    def enter(self, host: str) -> Seat | None:
+    def enter(self, host: str, port: int = 0) -> Seat | None:
         """A place for a connection from `host`; None if it is to be closed at once."""
         address, most = network(host), self.settings.max_connections_per_address
         held = self._by_address[address] if most else 0
@@ -87,7 +90,7 @@ class Connections:
                 return None
         self.count += 1
         self._by_address[address] += 1
-        return Seat(address, bool(most) and held >= most)
+        return Seat(address, host, port, bool(most) and held >= most)
 
     def _warn(self, address: str, held: int) -> None:
         """Not for each: whoever connects could fill the log."""

@@ -2,33 +2,28 @@
 
 Python's `ssl` ends a connection whose client shows a certificate that is expired or of another authority, where
 kube-apiserver answers 401. OpenSSL leaves that to a callback, which `ssl` does not offer and pyOpenSSL does. The
-handshake still proves that the client holds the key of what it shows. Used by tls.py; the only door to pyOpenSSL.
+handshake still proves that the client holds the key of what it shows. Used by worker.py; with openssl_channel.py, which
+has one connection, the only door to pyOpenSSL.
 """
 
 from __future__ import annotations
 
 import logging
 import ssl
+import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from OpenSSL import SSL
 
 from apiserver.auth.files import Stamp, stamp
-from apiserver.auth.keys import Keys
+from apiserver.auth.keys import OWN_NAME, Keys, Pair
 from apiserver.auth.pki_clients import authorities_in
-
-if TYPE_CHECKING:
-    from cryptography import x509
+from apiserver.auth.pki_serving import ServerNames, ServingFiles, ServingPair
+from apiserver.openssl_channel import Channel
 
 log = logging.getLogger(__name__)
 
-_RECORD = 16 * 1024
-"""Bytes of plain text in one record of TLS."""
-_PIECE = 256 * 1024
-"""Bytes that are encrypted before they are handed on."""
-_AROUND = 1024
-"""Bytes that TLS adds to as many, at most."""
 _RELEASE_BUFFERS = 0x10
 """SSL_MODE_RELEASE_BUFFERS: an idle connection, as most watches are, keeps none."""
 
@@ -36,26 +31,58 @@ _RELEASE_BUFFERS = 0x10
 class ServerTLS(ssl.SSLContext):
     """What an event loop takes as its context: it asks for the type, and calls `wrap_bio` for each connection.
 
-    The certificate is read again when its file has changed, so that a renewed one counts from the next connection on.
+    Certificates are read again when their files have changed, so that a renewed one counts from the next connection on.
+    With a certificate that was `given` there are two. Whoever asks for a name that only the server's own certificate
+    has gets that one: the server's own processes, and whoever knows it by an address of its machine. All others get the
+    one that was given.
     """
 
-    def __new__(cls, keys: Keys, *more: Path) -> ServerTLS:  # noqa: ARG004 (for __init__)
+    def __new__(cls, keys: Keys, *more: Path, given: Pair | None = None) -> ServerTLS:  # noqa: ARG004 (for __init__)
         return super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
 
-    def __init__(self, keys: Keys, *more: Path) -> None:
+    def __init__(self, keys: Keys, *more: Path, given: Pair | None = None) -> None:
         """`more`: files with CAs of clients besides the fleet's. Clients are told them, since some show no other's
-        certificate. Raises ValueError where certificate and key cannot be read or do not belong together."""
+        certificate. Raises ValueError where the server's own certificate and key cannot be read or do not belong
+        together; of those that were given `given.problem` says it, and until they fit the own one counts."""
         self._keys = keys
         self._authorities = (keys.ca, *more)
+        self.given = None if given is None else ServingFiles(given, self._of_given)
+        self._own_names = ServerNames(frozenset(), frozenset())
         self._stamps = self._look()
-        self._context = self._made()
+        self._context = self._of_own()
+        self._own = _Own(self)
+        if self.given is not None:
+            self.given.look()
+
+    def at(self, address: str) -> ssl.SSLContext:
+        """For a connection to `address`, which counts as the name that its client asks for if it names none."""
+        return self._own if self.given is not None and self.is_own(address) else self
+
+    def is_own(self, host: str) -> bool:
+        """Whether clients that know the server as `host` are shown its own certificate."""
+        pair = None if self.given is None else self.given.pair
+        return pair is None or host == OWN_NAME or (not pair.names.have(host) and self._own_names.have(host))
 
     def wrap_bio(self, incoming: Any, outgoing: Any, *_: Any, **__: Any) -> Any:
         """A Handshake that became a connection; the arguments are those of ssl.SSLContext.wrap_bio."""
+        return self.channel(incoming, outgoing, own=False)
+
+    def channel(self, incoming: Any, outgoing: Any, *, own: bool) -> Channel:
+        """`own`: with the server's own certificate, if the client does not say otherwise."""
         self._refresh()
-        connection = SSL.Connection(self._context, None)
+        connection = SSL.Connection(self._chosen(own=own), None)
         connection.set_accept_state()
         return Channel(connection, incoming, outgoing)
+
+    def _chosen(self, *, own: bool) -> SSL.Context:
+        made = None if self.given is None or own else self.given.made
+        return self._context if made is None else made
+
+    def _by_name(self, connection: SSL.Connection) -> None:
+        """Called by OpenSSL within a handshake, where there are two certificates."""
+        name = connection.get_servername()
+        if name:
+            connection.set_context(self._chosen(own=self.is_own(name.decode("ascii", "replace"))))
 
     def _look(self) -> tuple[Stamp | None, ...]:
         pair = self._keys.server
@@ -63,182 +90,72 @@ class ServerTLS(ssl.SSLContext):
 
     def _refresh(self) -> None:
         """A pair that is half written stays unread until its other half has changed too."""
+        if self.given is not None and self.given.look():
+            log.info("%s was read again", self.given.files.certificate)
         stamps = self._look()
         if stamps == self._stamps:
             return
         self._stamps = stamps
         try:
-            self._context = self._made()
+            self._context = self._of_own()
+            if self.given is not None:
+                self.given.again()
         except ValueError as error:
             log.warning("the server's certificate is not read again, the one it had counts on: %s", error)
 
-    def _made(self) -> SSL.Context:
-        pair = self._keys.server
-        context = SSL.Context(SSL.TLS_SERVER_METHOD)
-        context.set_min_proto_version(SSL.TLS1_2_VERSION)
+    def _of_own(self) -> SSL.Context:
+        pair, context = self._keys.server, SSL.Context(SSL.TLS_SERVER_METHOD)
         try:
             context.use_certificate_chain_file(str(pair.certificate))
             context.use_privatekey_file(str(pair.key))
             context.check_privatekey()
-            for each in self._authorities:
-                for authority in authorities_in(each):
-                    context.add_client_ca(authority)
+            self._complete(context)
+            names = ServerNames.of(authorities_in(pair.certificate)[0])
         except (SSL.Error, OSError) as error:
             raise ValueError(f"{pair.certificate} and {pair.key} cannot be used: {error}") from error
+        self._own_names = names
+        return context
+
+    def _of_given(self, pair: ServingPair) -> SSL.Context:
+        context = SSL.Context(SSL.TLS_SERVER_METHOD)
+        try:
+            context.use_certificate(pair.chain[0])
+            for each in pair.chain[1:]:
+                context.add_extra_chain_cert(each)
+            context.use_privatekey(pair.key)
+            context.check_privatekey()
+            self._complete(context)
+        except (SSL.Error, OSError, TypeError) as error:
+            raise ValueError(f"OpenSSL does not take the certificate or its key: {error}") from error
+        return context
+
+    def _complete(self, context: SSL.Context) -> None:
+        """What is the same whichever certificate is shown. Raises SSL.Error, OSError and ValueError."""
+        context.set_min_proto_version(SSL.TLS1_2_VERSION)
+        for each in self._authorities:
+            for authority in authorities_in(each):
+                context.add_client_ca(authority)
         context.set_verify(SSL.VERIFY_PEER, _leave_to_others)
         # What a resumed session remembers of a client would count beyond its certificate's end.
         context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
         context.set_options(SSL.OP_NO_TICKET | SSL.OP_NO_RENEGOTIATION)
         context.set_mode(_RELEASE_BUFFERS)
         context.set_alpn_select_callback(_choose)
-        return context
+        if self.given is not None:
+            context.set_tlsext_servername_callback(self._by_name)
 
 
-class Channel:
-    """One connection, as an event loop uses ssl.SSLObject: encrypted bytes come and go by two ssl.MemoryBIO."""
+class _Own(ssl.SSLContext):
+    """Of a ServerTLS, for connections that begin with its own certificate."""
 
-    __slots__ = ("_connection", "_count", "_ended", "_incoming", "_missing", "_outgoing", "_plain", "_single")
+    def __new__(cls, tls: ServerTLS) -> _Own:  # noqa: ARG004 (for __init__)
+        return super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
 
-    def __init__(self, connection: SSL.Connection, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> None:
-        self._connection = connection
-        self._incoming = incoming
-        self._outgoing = outgoing
-        self._plain: list[bytes] = []
-        self._count = 0
-        self._ended = False
-        self._missing = 0  # bytes of the record that has begun; -1: its length has not come whole, so nobody counts on
-        self._single = False
+    def __init__(self, tls: ServerTLS) -> None:
+        self._tls = weakref.proxy(tls)
 
-    def shown(self) -> tuple[x509.Certificate, list[x509.Certificate]] | None:
-        """The client's certificate and the others that it sent; None if it showed none. Raises ValueError for one that
-        cannot be read."""
-        leaf = self._connection.get_peer_certificate(as_cryptography=True)
-        if leaf is None:
-            return None
-        return leaf, list(self._connection.get_peer_cert_chain(as_cryptography=True) or ())
-
-    def do_handshake(self) -> None:
-        """Raises ssl.SSLWantReadError until it is through, ssl.SSLError where it fails."""
-        self._take()
-        try:
-            self._connection.do_handshake()
-            self._decrypt()  # a request may have come right behind it
-        except SSL.WantReadError:
-            raise ssl.SSLWantReadError from None
-        except SSL.Error as error:
-            raise ssl.SSLError(ssl.SSL_ERROR_SSL, f"handshake failed: {error}") from error
-        finally:
-            self._give()
-
-    def read(self, _most: int = 0, _buffer: None = None) -> bytes:
-        """All that has come, however much; b"" at the end. Raises ssl.SSLWantReadError where there is nothing yet."""
-        self._take()
-        try:
-            if self._single and not self._plain:
-                # The usual case, a request or an answer to one: a record, and nothing before or after it.
-                self._single = False
-                return self._connection.recv(_RECORD)
-            self._decrypt()
-        except SSL.WantReadError:
-            raise ssl.SSLWantReadError from None
-        except SSL.ZeroReturnError:
-            self._ended = True
-            return b""
-        except SSL.Error as error:
-            self._give()  # what is said of it
-            raise ssl.SSLError(ssl.SSL_ERROR_SSL, f"reading failed: {error}") from error
-        parts, self._plain, self._count = self._plain, [], 0
-        if not parts and not self._ended:
-            raise ssl.SSLWantReadError
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def pending(self) -> int:
-        """How much there is to read without anything more coming; the end counts as something."""
-        return self._count + self._ended
-
-    def write(self, data: bytes | bytearray | memoryview) -> int:
-        """How much of `data` was taken."""
-        most = len(data)
-        if most > _RECORD:
-            most = min(most, _PIECE)
-            data = memoryview(data)[:most]
-        sent = 0
-        try:
-            while sent < most:
-                sent += self._connection.send(data[sent:] if sent else data)
-        except SSL.WantReadError:
-            pass
-        except SSL.Error as error:
-            raise ssl.SSLError(ssl.SSL_ERROR_SSL, f"writing failed: {error}") from error
-        finally:
-            self._give(most + _AROUND)
-        return sent
-
-    def unwrap(self) -> None:
-        """Says goodbye. Raises ssl.SSLWantReadError until the other side has, too."""
-        try:
-            done = self._connection.shutdown()
-        except SSL.WantReadError:
-            done = False
-        except SSL.Error as error:
-            raise ssl.SSLError(ssl.SSL_ERROR_SSL, f"closing failed: {error}") from error
-        finally:
-            self._give()
-        if not done:
-            raise ssl.SSLWantReadError
-
-    def version(self) -> str:
-        return self._connection.get_protocol_version_name()
-
-    def cipher(self) -> tuple[str | None, str | None, int | None]:
-        found = self._connection
-        return found.get_cipher_name(), found.get_cipher_version(), found.get_cipher_bits()
-
-    @staticmethod
-    def compression() -> None:
-        return None
-
-    @staticmethod
-    def getpeercert() -> None:
-        """Event loops keep it; who wants it asks `shown`, which says nothing of whether it counts."""
-        return
-
-    def _take(self) -> None:
-        data = self._incoming.read()
-        if data:
-            self._connection.bio_write(data)
-            self._single = not self._missing and len(data) == 5 + int.from_bytes(data[3:5], "big")
-            if not self._single and self._missing >= 0:
-                self._count_records(data)
-
-    def _count_records(self, data: bytes) -> None:
-        at, end = self._missing, len(data)
-        while at + 5 <= end:
-            at += 5 + int.from_bytes(data[at + 3 : at + 5], "big")
-        self._missing = at - end if at >= end else -1
-
-    def _decrypt(self) -> None:
-        """All that was taken, so that nothing stays where an event loop does not see it."""
-        try:
-            while True:
-                part = self._connection.recv(_RECORD)
-                self._plain.append(part)
-                self._count += len(part)
-        except SSL.WantReadError:
-            return
-        except SSL.ZeroReturnError:
-            self._ended = True
-
-    def _give(self, size: int = _RECORD) -> None:
-        """`size`: more than there is, if it is known."""
-        try:
-            while True:
-                data = self._connection.bio_read(size)
-                self._outgoing.write(data)
-                if len(data) < size:
-                    return
-        except SSL.WantReadError:
-            return
+    def wrap_bio(self, incoming: Any, outgoing: Any, *_: Any, **__: Any) -> Any:
+        return self._tls.channel(incoming, outgoing, own=True)
 
 
 def _leave_to_others(*_: object) -> bool:

@@ -46,6 +46,7 @@ class PatientProtocol(DirectProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.client = self.place.host, self.place.port
         self._connections.join(self, self.place)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -139,6 +140,10 @@ class PatientWebSocket(WebSocketsSansIOProtocol):
         self.conn = StatusServer(max_size=self.config.ws_max_size, logger=logging.getLogger("uvicorn.error"))
         self.place = place
         self._connections = connections
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.client = self.place.host, self.place.port
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)

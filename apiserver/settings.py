@@ -75,6 +75,21 @@ class Serving:
             form="https",
         ),
     )
+    tls_cert_file: Path | None = option(
+        None,
+        told=Option(
+            "A certificate to serve with, its chain behind it, in PEM; read again when it changes.",
+            document="A certificate to serve with, in PEM, with the others behind it that clients need to check it. It "
+            "goes with `--tls-private-key-file`; both are read again when they change. Names that it does not have and "
+            "the server's own has (`localhost`, addresses of the machine) are served with that. See "
+            "[certificates](certificates.md).",
+            exists=True,
+        ),
+    )
+    tls_private_key_file: Path | None = option(
+        None,
+        told=Option("The key of `--tls-cert-file`, in PEM, without a password.", exists=True),
+    )
     token_auth_file: Path | None = option(
         None, told=Option("Static tokens, in kube-apiserver's CSV format.", exists=True)
     )
@@ -147,6 +162,19 @@ class Serving:
             "CPU.",
             unit="MiB",
             least=1,
+        ),
+    )
+    proxy_networks: tuple[str, ...] = option(
+        (),
+        told=Option(
+            "A network (10.0.0.5/32) whose connections say by the PROXY protocol for whom they come. Repeatable.",
+            document="A network (`10.0.0.5/32`, repeatable) of proxies that pass connections on as they are. A "
+            "connection from there has to begin with a header of the PROXY protocol, version 1 or 2, and counts as one "
+            "of the address that it names. From anywhere else such a header is no TLS and ends the connection. See "
+            "[behind a proxy](behind-a-proxy.md).",
+            name="--proxy-protocol-network",
+            metavar="CIDR",
+            form="network",
         ),
     )
     max_connections_per_address: int = option(

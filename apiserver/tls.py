@@ -16,7 +16,7 @@ from websockets.http11 import Request
 from apiserver.auth.peer import Peer
 from apiserver.auth.pki_clients import ClientCertificates
 from apiserver.connections import Connections, Seat
-from apiserver.openssl import Channel
+from apiserver.openssl_channel import Channel
 from apiserver.patience import PatientProtocol, PatientWebSocket
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class MutualTLSProtocol(PatientProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         # Judged once a connection: all its requests come from the same peer.
-        self.extensions["tls"] = peer(transport, self._clients)
+        self.extensions["tls"] = peer(transport, self._clients, self.place.host)
 
 
 class MutualTLSWebSocket(PatientWebSocket):
@@ -49,11 +49,11 @@ class MutualTLSWebSocket(PatientWebSocket):
         super().handle_connect(event)
         if self.response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
             extensions: dict[str, Any] = self.scope["extensions"]
-            extensions["tls"] = peer(self.transport, self._clients)
+            extensions["tls"] = peer(self.transport, self._clients, self.place.host)
 
 
-def peer(transport: asyncio.Transport, clients: ClientCertificates) -> Peer | None:
-    """Whose certificate was shown on this connection."""
+def peer(transport: asyncio.Transport, clients: ClientCertificates, host: str) -> Peer | None:
+    """Whose certificate was shown on this connection. `host`: the client's address, for the log."""
     channel: Channel = transport.get_extra_info("ssl_object")
     try:
         shown = channel.shown()
@@ -64,5 +64,5 @@ def peer(transport: asyncio.Transport, clients: ClientCertificates) -> Peer | No
             return None
         found = clients.peer(*shown)
     if found.refused:
-        log.info("a client certificate from %s does not count: %s", transport.get_extra_info("peername"), found.refused)
+        log.info("a client certificate from %s does not count: %s", host, found.refused)
     return found

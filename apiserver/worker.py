@@ -17,10 +17,11 @@ import uvicorn
 
 from apiserver.accepting import Listener
 from apiserver.app import App
-from apiserver.auth.keys import Keys
+from apiserver.auth.keys import Keys, Pair
 from apiserver.auth.pki_clients import ClientCertificates
 from apiserver.connections import Seat
 from apiserver.openssl import ServerTLS
+from apiserver.proxyprotocol import Proxies
 from apiserver.settings import ServerSettings
 from apiserver.tls import MutualTLSProtocol, MutualTLSWebSocket
 
@@ -38,8 +39,9 @@ class WorkerServer(uvicorn.Server):
         super().__init__(config)
         keys, more = Keys(settings.keys_dir), () if settings.client_ca_file is None else (settings.client_ca_file,)
         self._connections = app.connections
-        self._context = ServerTLS(keys, *more)
+        self._context = ServerTLS(keys, *more, given=_given(settings))
         self._clients = ClientCertificates(keys.ca, *more)
+        self._proxies = Proxies(settings.proxy_networks)
         self._stop = stop
         self.servers = []
 
@@ -47,7 +49,7 @@ class WorkerServer(uvicorn.Server):
         """In place of uvicorn's, whose servers take any number of connections and wait long for TLS."""
         await self.lifespan.startup()
         for each in sockets or ():
-            listener = Listener(each, self._context, self._connections, self._protocol)
+            listener = Listener(each, self._context, self._connections, self._protocol, self._proxies)
             listener.start()
             self.servers.append(listener)  # type: ignore[arg-type]
         self.started = True
@@ -97,6 +99,13 @@ class WorkerServer(uvicorn.Server):
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, self.handle_exit)
         yield
+
+
+def _given(settings: ServerSettings) -> Pair | None:
+    """Files with a certificate besides the server's own. `up` has seen that they fit, and says when they do not."""
+    if settings.tls_cert_file is None or settings.tls_private_key_file is None:
+        return None
+    return Pair(settings.tls_cert_file, settings.tls_private_key_file)
 
 
 def _is_ours(record: logging.LogRecord) -> bool:

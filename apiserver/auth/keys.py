@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+OWN_NAME = "server.treeplane.internal"
+"""Names the server in its own certificate, and in none that it is given: its processes ask for it."""
+
 
 class KeysError(Exception):
     """The keys directory cannot be used as it is; the message says what to do."""

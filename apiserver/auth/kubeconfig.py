@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from apiserver.auth.files import private_directory, write_private
+from apiserver.auth.keys import OWN_NAME
 from apiserver.auth.pki import ADMIN, SHARD_ADMIN, Keys, Pair
 from apiserver.model.paths import ROOT, SYSTEM_ADMIN
 
@@ -30,40 +31,42 @@ _PLUGIN = "workspace.kcp.io/"
 Config = dict[str, Any]
 
 
-def kubeconfig(url: str, ca: Path, pair: Pair, *, name: str = "treeplane") -> Config:
-    """A self-contained configuration for `url` (certificates as data), with one cluster, user and context `name`."""
+def syncer_kubeconfig(url: str, keys: Keys) -> Config:
+    """For the syncer at an embedded target, `url` being `https://host:port/targets/<workspace path>:<name>`.
+
+    It asks for the server's own certificate, whatever else is served there."""
+    name = "target"
+    cluster = _cluster(name, url, keys.ca.read_bytes())
+    cluster["cluster"]["tls-server-name"] = OWN_NAME
     return {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [_cluster(name, url, ca)],
-        "users": [_user(name, pair)],
-        "contexts": [_context(name, name, name)],
+        "clusters": [cluster],
+        "users": [_user(name, keys.syncer)],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
         "current-context": name,
     }
 
 
-def syncer_kubeconfig(url: str, keys: Keys) -> Config:
-    """For the syncer at an embedded target, `url` being `https://host:port/targets/<workspace path>:<name>`."""
-    return kubeconfig(url, keys.ca, keys.syncer, name="target")
-
-
-def write_admin_kubeconfig(path: Path, url: str, keys: Keys) -> None:
-    """Make or refresh the administrators' file. `url`: the server's, without a trailing slash.
+def write_admin_kubeconfig(path: Path, url: str, keys: Keys, ca: bytes | None = None) -> None:
+    """Make or refresh the administrators' file. `url`: the server's, without a trailing slash. `ca`: certificates (PEM)
+    that vouch for the server there; None: the fleet's CA; b"": whatever the client trusts anyway.
 
     Contexts are kcp's, `root` current at first. Those of `kubectl ws` follow the server to its new address.
     Raises ValueError where the file is there but is not a kubeconfig: it is the user's, so it is not overwritten.
     """
     _directory_of(path)
     config = _read(path)
+    ca = keys.ca.read_bytes() if ca is None else ca
     for name, suffix, user in _CONTEXTS:
-        _set(config["clusters"], _cluster(name, f"{url}{suffix}", keys.ca))
+        _set(config["clusters"], _cluster(name, f"{url}{suffix}", ca))
         # A namespace chosen with `kubectl config set-context` stays.
         old = next((c.get("context") for c in config["contexts"] if c.get("name") == name), None) or {}
         _set(config["contexts"], {"name": name, "context": {**old, "cluster": name, "user": user}})
     for user, pair in ((ADMIN, keys.admin), (SHARD_ADMIN, keys.shard_admin)):
         _set(config["users"], _user(user, pair))
     for entry in config["clusters"]:
-        _follow(entry, url, keys.ca)
+        _follow(entry, url, ca)
     if config.get("current-context") not in {c.get("name") for c in config["contexts"]}:
         config["current-context"] = ROOT
     text = yaml.safe_dump(config, sort_keys=False).encode()
@@ -101,25 +104,22 @@ def _set(entries: list[Config], entry: Config) -> None:
     entries.append(entry)
 
 
-def _follow(entry: Config, url: str, ca: Path) -> None:
+def _follow(entry: Config, url: str, ca: bytes) -> None:
     if not str(entry.get("name", "")).startswith(_PLUGIN):
         return
     path = urlsplit((entry.get("cluster") or {}).get("server", "")).path
     entry["cluster"] = _cluster("", f"{url}{path}", ca)["cluster"]
 
 
-def _data(path: Path) -> str:
-    return base64.b64encode(path.read_bytes()).decode()
+def _data(content: bytes) -> str:
+    return base64.b64encode(content).decode()
 
 
-def _cluster(name: str, url: str, ca: Path) -> Config:
-    return {"name": name, "cluster": {"server": url, "certificate-authority-data": _data(ca)}}
+def _cluster(name: str, url: str, ca: bytes) -> Config:
+    trusted = {"certificate-authority-data": _data(ca)} if ca else {}
+    return {"name": name, "cluster": {"server": url, **trusted}}
 
 
 def _user(name: str, pair: Pair) -> Config:
-    data = {"client-certificate-data": _data(pair.certificate), "client-key-data": _data(pair.key)}
-    return {"name": name, "user": data}
-
-
-def _context(name: str, cluster: str, user: str) -> Config:
-    return {"name": name, "context": {"cluster": cluster, "user": user}}
+    certificate, key = _data(pair.certificate.read_bytes()), _data(pair.key.read_bytes())
+    return {"name": name, "user": {"client-certificate-data": certificate, "client-key-data": key}}

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from apiserver.auth.files import locked, private_directory, write_private
-from apiserver.auth.keys import Keys, KeysError, Pair
+from apiserver.auth.keys import OWN_NAME, Keys, KeysError, Pair
 from apiserver.auth.user import KCP_ADMIN, MASTERS, SYNCERS
 
 CA_LIFETIME = timedelta(days=3650)
@@ -178,7 +178,7 @@ class _Authority:
 
 
 def _server_hosts(hosts: Iterable[str]) -> tuple[str, ...]:
-    found = dict.fromkeys(("localhost", "127.0.0.1", "::1"))
+    found = dict.fromkeys(("localhost", "127.0.0.1", "::1", OWN_NAME))
     machine = socket.gethostname()
     if machine.isascii() and 0 < len(machine) <= 253:
         found[machine] = None

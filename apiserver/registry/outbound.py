@@ -60,14 +60,17 @@ class Outbound:
 
     def secured(
         self, context: ssl.SSLContext, host: str, port: int, until: float, *,
-        at: Sequence[tuple[str, int]] = (), name: str = "",
+        at: Sequence[tuple[str, int]] = (), name: str = "", first: bytes = b"",
     ) -> Timed:  # fmt: skip
         """A connection to `host` whose certificate is one for `name` ("": the host). `context`: made by `trusting`.
-        `at`: where to connect, instead of what the host stands for: pairs of an IP address and a port. `until`: when it
-        has to stand, and the socket's own limit at first. Raises NotAllowed, and OSError where nobody answers."""
+        `at`: where to connect, instead of what the host stands for: pairs of an IP address and a port. `first`: what is
+        sent before TLS. `until`: when it has to stand, and the socket's own limit at first. Raises NotAllowed, and
+        OSError where nobody answers."""
         plain = self._connected(host, port, at, until)
         try:
             plain.settimeout(left(until))
+            if first:
+                plain.sendall(first)
             secured = context.wrap_socket(plain, server_hostname=name or host)
         except BaseException:
             plain.close()

@@ -1,7 +1,8 @@
 """The server's certificates while it runs: renewed before they end, and when the server is reached by other names.
 
 Called by `up`, which alone issues certificates; API workers and the reconciler read them again when their files have
-changed. The administrators' kubeconfig holds their certificates, so it is written anew with them. The CA stays.
+changed. The administrators' kubeconfig holds their certificates, so it is written anew with them, and with what vouches
+for a certificate that the server was given besides (shown.py). The CA stays.
 """
 
 from __future__ import annotations
@@ -9,10 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from apiserver.auth.files import write_private
 from apiserver.auth.kubeconfig import write_admin_kubeconfig
 from apiserver.auth.pki import Keys, KeysError, ensure_keys, renew
+
+if TYPE_CHECKING:
+    from reconciler.commands.shown import ShownCertificate
 
 _SHOWN = {
     "server": "the server's certificate was issued anew",
@@ -29,7 +35,10 @@ class Certificates:
         self, directory: Path, names: Callable[[], Iterable[str]], every: float, *, copies: Path | None = None
     ) -> None:
         """Makes what is missing. `every`: seconds between two looks. `copies`: this and `.crt` is the server's
-        certificate with the CA behind it, this and `.key` its key. Raises KeysError."""
+        certificate with the CA behind it, this and `.key` its key. Raises KeysError.
+
+        `shown`: the certificate that the server was given, where it was."""
+        self.shown: ShownCertificate | None = None
         self._directory = directory
         self._names = names
         self._every = every
@@ -40,29 +49,49 @@ class Certificates:
         self.keys: Keys = ensure_keys(directory, names())
         self._copy()
 
-    def write_kubeconfig(self, path: Path, url: str) -> None:
-        """The administrators'. Raises ValueError where a file is there that is no kubeconfig."""
-        certificates = self._administrators()
-        write_admin_kubeconfig(path, url, self.keys)
+    def write_kubeconfig(self, path: Path, url: str) -> list[str]:
+        """The administrators'; and what there is to say of it. Raises ValueError where a file is there that is no
+        kubeconfig."""
+        certificates, (ca, note) = self._administrators(), self._trusted(url)
+        if self.shown is not None and ca:
+            write_private(self.shown.file, ca)
+        write_admin_kubeconfig(path, url, self.keys, ca)
         self._written = certificates
+        return [note] if note else []
+
+    def authority(self, url: str) -> Path | None:
+        """The file with what vouches for the server at `url`; None: the system does. Once the kubeconfig is written."""
+        if self.shown is None:
+            return self.keys.ca
+        return self.shown.file if self._trusted(url)[0] else None
 
     def look(self, kubeconfig: Path, url: str) -> list[str]:
         """Renew what is due, and say what was done or cannot be."""
-        if time.monotonic() - self._looked < self._every:
-            return []
+        another, said = (False, []) if self.shown is None else self.shown.look()
+        if not another and time.monotonic() - self._looked < self._every:
+            return said
         self._looked = time.monotonic()
         try:
             issued = set(renew(self._directory, self._names()))
-            if self._written not in (b"", self._administrators()):
-                self.write_kubeconfig(kubeconfig, url)
-                issued.add("admin")
+            if self._written and (another or self._written != self._administrators()):
+                if self._written != self._administrators():
+                    issued.add("admin")
+                said += self.write_kubeconfig(kubeconfig, url)
             if "server" in issued:
                 self._copy()
         except (KeysError, OSError, ValueError) as error:
             told, self._told = self._told, f"certificates cannot be renewed: {error}"
-            return [self._told] if told != self._told else []
+            return [*said, self._told] if told != self._told else said
         self._told = ""
-        return [text.format(kubeconfig=kubeconfig) for name, text in _SHOWN.items() if name in issued and text]
+        return [
+            *said,
+            *(text.format(kubeconfig=kubeconfig) for name, text in _SHOWN.items() if name in issued and text),
+        ]
+
+    def _trusted(self, url: str) -> tuple[bytes, str]:
+        if self.shown is None:
+            return self.keys.ca.read_bytes(), ""
+        return self.shown.trusted(urlsplit(url).hostname or "")
 
     def _copy(self) -> None:
         if self._copies is None:

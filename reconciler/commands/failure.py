@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+USAGE = 2
 BROKEN = 3
 BUSY = 4
 

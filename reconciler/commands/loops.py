@@ -118,4 +118,5 @@ def _targets(settings: ReconcileSettings) -> TargetSettings:
 
 def _credentials(station: Station) -> Kubeconfigs:
     settings = station.settings
-    return Kubeconfigs(station.store, Keys(settings.keys_dir), settings.local_url, settings.trusted_targets)
+    keys, among = Keys(settings.keys_dir), settings.among_proxies
+    return Kubeconfigs(station.store, keys, settings.local_url, settings.trusted_targets, among_proxies=among)

@@ -339,6 +339,9 @@ class ReconcileSettings(Reconciling, Common):
     local_url: str = field(kw_only=True)
     """The server's URL on this machine, for embedded targets."""
 
+    among_proxies: bool = False
+    """Whether the server takes connections that this machine makes there for a proxy's."""
+
     hosted: bool = False
     """Whether the repository is the server's own, which it hosts."""
 

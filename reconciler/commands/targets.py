@@ -12,6 +12,7 @@ from apiserver.auth.kubeconfig import syncer_kubeconfig
 from apiserver.auth.pki import Keys
 from apiserver.model import marks
 from apiserver.model.keys import Key
+from apiserver.proxyprotocol import LOCAL
 from apiserver.registry import tree
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
@@ -26,14 +27,18 @@ def is_embedded(target: Object) -> bool:
 
 class Kubeconfigs:
     """Answers for stored SyncTargets. `url`: where this process reaches the server. `trusted`: workspaces whose targets
-    may be at any address, those of this machine and its network included."""
+    may be at any address, those of this machine and its network included. `among_proxies`: the server takes connections
+    from this machine for a proxy's."""
 
-    def __init__(self, store: Store, keys: Keys, url: str, trusted: Collection[str] = ()) -> None:
+    def __init__(
+        self, store: Store, keys: Keys, url: str, trusted: Collection[str] = (), *, among_proxies: bool = False
+    ) -> None:
         self._store = store
         self._objects = Objects(store)
         self._keys = keys
         self._url = url
         self._trusted = frozenset(trusted)
+        self._first = LOCAL if among_proxies else b""
 
     def __call__(self, target: Object) -> Kubeconfig | Missing:
         cluster = target["metadata"]["annotations"][marks.CLUSTER]
@@ -42,7 +47,8 @@ class Kubeconfigs:
             if record is None:
                 return Missing("its workspace is not loaded")
             url = f"{self._url}/targets/{record.path}:{target['metadata']['name']}"
-            return Kubeconfig(yaml.safe_dump(syncer_kubeconfig(url, self._keys)).encode(), anywhere=True, embedded=True)
+            config = yaml.safe_dump(syncer_kubeconfig(url, self._keys)).encode()
+            return Kubeconfig(config, anywhere=True, embedded=True, first=self._first)
         reference = ((target.get("spec") or {}).get("connection") or {}).get("kubeconfigSecretRef")
         if not reference:
             return Missing("spec.connection names neither embedded nor kubeconfigSecretRef: set one of them")

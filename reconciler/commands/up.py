@@ -20,17 +20,19 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from rich.console import Console
 
 from apiserver.auth.files import private_directory, write_private
-from apiserver.auth.pki import KeysError
+from apiserver.auth.keys import KeysError
 from apiserver.auth.pki_clients import authorities_in
 from apiserver.auth.tokens import TokenFile
 from apiserver.launch import listen, spawn
 from apiserver.model.commits import shortened
 from apiserver.options import values
-from apiserver.settings import ServerSettings, Serving
+from apiserver.proxyprotocol import Proxies
+from apiserver.settings import ServerSettings, Serving, listens_on_all
 from reconciler.commands import addresses, forgeplaces, words
 from reconciler.commands.again import typed
 from reconciler.commands.certificates import Certificates
@@ -92,11 +94,17 @@ class _Run:
             signal.signal(number, self._on_signal)
         kubeconfig = self._settings.starting.kubeconfig or self._settings.common.data_dir / "admin.kubeconfig"
         try:
-            self._certificates.write_kubeconfig(kubeconfig, self._server.url)
+            notes = self._certificates.write_kubeconfig(kubeconfig, self._server.url)
         except ValueError as error:
             raise Failure(str(error), f"move {kubeconfig} away") from error
-        for note in self._source.notes:
+        for note in (*notes, *self._source.notes):
             self._say(note)
+        if _among_proxies(self._server, self._listener) and not self._server.external_url:
+            self._say(
+                f"connections from this machine to {self._server.local_url} have to begin with a PROXY header, which "
+                "kubectl and git do not send: give --external-url, or --proxy-protocol-network another address of the "
+                "proxy's"
+            )
         self._say(f"serving {redact(self._source.location)} ({self._settings.common.branch}) at {self._server.url}")
         try:
             self._start()
@@ -116,6 +124,7 @@ class _Run:
             source=self._source.location,
             url=self._server.url,
             local_url=self._server.local_url,
+            among_proxies=_among_proxies(self._server, self._listener),
             hosted=self._source.hosted is not None,
             command=typed(self._settings.starting.command or sys.argv),
         )
@@ -159,8 +168,7 @@ class _Run:
                 self._say(f"loaded {event['workspaces']} workspaces at {at} in {event['seconds']} s")
                 for path, problems in event["held"].items():
                     self._held(path, problems)
-                clone = words.clone_line(self._server.url, self._certificates.keys) if self._source.hosted else ""
-                self._say("in a second terminal:\n" + words.next_steps(kubeconfig.resolve(), clone))
+                self._say("in a second terminal:\n" + words.next_steps(kubeconfig.resolve(), self._clone_line()))
             case "held":
                 self._held(event["workspace"], event["problems"])
             case "mended":
@@ -171,6 +179,10 @@ class _Run:
                 self._start_rest()
             case "refused":
                 self._refused, self._stopping = event["text"], True
+
+    def _clone_line(self) -> str:
+        url, certificates = self._server.url, self._certificates
+        return words.clone_line(url, certificates.keys, certificates.authority(url)) if self._source.hosted else ""
 
     def _held(self, path: str, problems: list[str]) -> None:
         self._say(f"{path} is held back:\n" + "\n".join(f"  {p}" for p in problems))
@@ -215,6 +227,13 @@ def _check_files(serving: Serving) -> None:
             raise Failure(f"{option}: {error}", "mend the file") from error
 
 
+def _among_proxies(server: ServerSettings, listener: socket.socket) -> bool:
+    """Whether this machine's own connections come from where `--proxy-protocol-network` has the proxies."""
+    bound = listener.getsockname()[0]
+    host = urlsplit(server.local_url).hostname if listens_on_all(bound) else bound
+    return Proxies(server.proxy_networks).have(host or "")
+
+
 def _check_told(reconciling: Reconciling) -> None:
     """Who is told of commits has to be somebody."""
     try:
@@ -230,11 +249,16 @@ def _certificates(settings: UpSettings) -> Certificates:
         return addresses.names(starting.listen.host, settings.serving.external_url, starting.tls_sans)
 
     try:
-        return Certificates(
+        found = Certificates(
             settings.common.keys_dir, names, starting.certificate_seconds, copies=starting.serving_files
         )
     except KeysError as error:
         raise Failure(str(error)) from error
+    if settings.serving.tls_cert_file or settings.serving.tls_private_key_file:
+        from reconciler.commands.shown import shown  # noqa: PLC0415 - OpenSSL takes its time, and most have none
+
+        found.shown = shown(settings.serving, found.keys, settings.common.data_dir / "serving-ca.crt")
+    return found
 
 
 def _commit_key(settings: UpSettings) -> CommitKey:

@@ -14,11 +14,12 @@ _HIDES_CA = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_CERT", "GIT_SSL_KEY")
 """Variables that git prefers to the settings that the clone carries."""
 
 
-def clone_line(url: str, keys: Keys, folder: str = "fleet") -> str:
-    """`git clone …` that leaves CA and credential, by path, in the clone, so that a bare `git push` works there."""
+def clone_line(url: str, keys: Keys, ca: Path | None, folder: str = "fleet") -> str:
+    """`git clone …` that leaves CA and credential, by path, in the clone, so that a bare `git push` works there. `ca`:
+    the file with what vouches for the server; None: the system does."""
     parts = ["git", "clone"]
     settings = {
-        "http.sslCAInfo": keys.ca,
+        **({"http.sslCAInfo": ca} if ca else {}),
         "http.sslCert": keys.admin.certificate,
         "http.sslKey": keys.admin.key,
     }

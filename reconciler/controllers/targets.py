@@ -50,12 +50,14 @@ class Denied(Expected):
 @dataclass(frozen=True, slots=True)
 class Kubeconfig:
     """`data`: YAML or JSON. `anywhere`: it may name any address; else `remedy` says what an administrator may do where
-    the address is refused. `embedded`: of a target that this very server plays, to which nobody else writes."""
+    the address is refused. `embedded`: of a target that this very server plays, to which nobody else writes. `first`:
+    what a connection begins with, before TLS."""
 
     data: bytes = field(repr=False)
     anywhere: bool = False
     remedy: str = ""
     embedded: bool = False
+    first: bytes = b""
 
 
 Credentials = Callable[[Object], "Kubeconfig | Missing"]

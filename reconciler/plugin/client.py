@@ -115,6 +115,8 @@ def _context(credentials: Credentials) -> ssl.SSLContext:
     authority = _data(cluster, "certificate-authority")
     try:
         context = ssl.create_default_context(cadata=authority.decode() if authority else None)
+        # As kubectl: what is trusted may be an intermediate certificate, or the server's own.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         if cluster.get("insecure-skip-tls-verify"):
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

@@ -279,7 +279,7 @@ def connect(given: Kubeconfig, settings: ClientSettings | None = None) -> Target
     settings = settings or ClientSettings()
     access = kubeconfig.read(given.data)
     outbound = Outbound(EVERYWHERE if given.anywhere else ())
-    client = TargetClient(Https(access, outbound, settings.limits, given.remedy), settings)
+    client = TargetClient(Https(access, outbound, settings.limits, given.remedy, given.first), settings)
     client.embedded = given.embedded
     return client
 

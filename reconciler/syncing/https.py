@@ -66,11 +66,12 @@ class _Way:
     outbound: Outbound
     context: ssl.SSLContext
     name: str
+    first: bytes
     limits: HTTPLimits
 
     def connection(self, host: str, port: int, seconds: float) -> Timed:
         until = time.monotonic() + min(seconds, self.limits.connect)
-        made = self.outbound.secured(self.context, host, port, until, name=self.name)
+        made = self.outbound.secured(self.context, host, port, until, name=self.name, first=self.first)
         made.quiet = self.limits.quiet
         return made
 
@@ -125,11 +126,14 @@ class _Pool(urllib3.HTTPSConnectionPool):
 
 
 class Https:
-    """`remedy`: what an administrator may do where the address is not allowed, for the error's text."""
+    """`remedy`: what an administrator may do where the address is not allowed, for the error's text. `first`: what each
+    connection begins with, before TLS."""
 
-    def __init__(self, access: Access, outbound: Outbound, limits: HTTPLimits, remedy: str = "") -> None:
+    def __init__(
+        self, access: Access, outbound: Outbound, limits: HTTPLimits, remedy: str = "", first: bytes = b""
+    ) -> None:
         """Raises Unusable where the kubeconfig's certificates are none."""
-        way = _Way(outbound, _context(access), access.name, limits)
+        way = _Way(outbound, _context(access), access.name, first, limits)
         host = f"[{access.host}]" if ":" in access.host else access.host
         self._pool = _Pool(host, access.port, maxsize=limits.connections, retries=False, way=way)
         self._before, self._limits, self._remedy = access.path, limits, remedy

@@ -302,7 +302,9 @@ class Credentials:
         cluster = _named(config["clusters"], context["cluster"])["cluster"]
         user = _named(config["users"], context["user"])["user"]
         url = urlsplit(cluster["server"])
-        tls = ssl.create_default_context(cadata=_content(cluster, "certificate-authority", kubeconfig))
+        named = any(key.startswith("certificate-authority") for key in cluster)
+        ca = _content(cluster, "certificate-authority", kubeconfig) if named else None
+        tls = ssl.create_default_context(cadata=ca)
         if "client-certificate" in user or "client-certificate-data" in user:
             pair = kubeconfig.parent / f".test-client-{os.getpid()}-{threading.get_ident()}.pem"
             content = _content(user, "client-certificate", kubeconfig) + _content(user, "client-key", kubeconfig)

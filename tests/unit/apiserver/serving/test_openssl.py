@@ -13,7 +13,8 @@ from OpenSSL import SSL
 
 from apiserver.auth import pki
 from apiserver.auth.keys import Keys
-from apiserver.openssl import Channel, ServerTLS
+from apiserver.openssl import ServerTLS
+from apiserver.openssl_channel import Channel
 
 VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
 

@@ -12,6 +12,7 @@ import yaml
 from apiserver.auth.pki import ensure_keys
 from apiserver.model import marks
 from apiserver.model.keys import Key
+from apiserver.proxyprotocol import LOCAL
 from apiserver.registry import codec, tree
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Put, Store
@@ -87,3 +88,15 @@ def test_secrets_that_hold_no_kubeconfig(store: Store, kubeconfigs: Kubeconfigs,
     found = kubeconfigs(target("infra0", kubeconfigSecretRef=REFERENCE))
     assert isinstance(found, Missing)
     assert why in found.why
+
+
+def test_among_proxies_embedded_targets_are_told_that_nobody_is_behind_us(store: Store, tmp_path: Path) -> None:
+    for among, first in ((True, LOCAL), (False, b"")):
+        found = Kubeconfigs(store, ensure_keys(tmp_path / "keys"), "https://127.0.0.1:6443", among_proxies=among)
+        secret(store, "infra0", kubeconfig=base64.b64encode(b"{}").decode())
+        embedded, real = (
+            found(target("infra0", **how)) for how in ({"embedded": {}}, {"kubeconfigSecretRef": REFERENCE})
+        )
+        assert isinstance(embedded, Kubeconfig)
+        assert isinstance(real, Kubeconfig)
+        assert (embedded.first, real.first) == (first, b"")
