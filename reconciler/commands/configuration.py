@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, get_args, get_origin
 from apiserver.options import Option
 from reconciler.commands.failure import Failure
 from reconciler.commands.forms import FORMS
-from reconciler.commands.meant import meant
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.yamldoc import YamlDocument, line_of, parse
+from reconciler.plugin.meant import meant
 
 API_VERSION = "treeplane.dev/v1alpha1"
 PREFIX = "TREEPLANE_"

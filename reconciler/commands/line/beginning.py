@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from reconciler.commands.initialize import initialize
+from reconciler.plugin import completing
 from reconciler.plugin import ws as plugin
 from reconciler.plugin.errors import ended
 from reconciler.plugin.kubeconfigs import KubeconfigFiles
@@ -21,8 +22,12 @@ def init(directory: Path) -> None:
         click.echo(line)
 
 
+def _words(context: click.Context, _argument: click.Parameter, last: str) -> list[str]:
+    return completing.candidates([*context.params.get("arguments", ()), *context.args], last)
+
+
 @click.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=_words)
 def ws(arguments: tuple[str, ...]) -> None:
     """Go from workspace to workspace, and make some: what `kubectl ws` does."""
     raise SystemExit(plugin.run(list(arguments), "treeplane ws"))

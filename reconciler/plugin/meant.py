@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from itertools import islice
 
-_SHOWN, _ALIKE = 3, 0.7
+_SHOWN, _ALIKE = 3, 0.6
 _MOST = 10_000
 """Of all names so many are looked at."""
 
