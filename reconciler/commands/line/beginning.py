@@ -17,7 +17,7 @@ from reconciler.plugin.session import Session
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False), required=False, default=".")
-@click.option("--output", "-o", type=click.Choice(FORMS), default="table", show_default=True)
+@click.option("--output", "-o", type=click.Choice(FORMS), default="table", show_default=True, help="The form.")
 def init(directory: Path, output: str) -> None:
     """Write a small fleet to begin with into DIRECTORY (default: here), and print what to type next. It asks nothing,
     and a file that is there stays as it is."""

@@ -33,7 +33,7 @@ def plugin(directory: str) -> None:
 
 
 @click.command()
-@click.option("--output", "-o", type=click.Choice(FORMS), default="table", show_default=True)
+@click.option("--output", "-o", type=click.Choice(FORMS), default="table", show_default=True, help="The form.")
 @click.option("--kubeconfig", default="", help="The file to read instead of $KUBECONFIG.")
 def version(output: str, kubeconfig: str) -> None:
     """Print the versions of this program, of git and kubectl, and of the server that the kubeconfig names."""
