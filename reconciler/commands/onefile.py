@@ -12,7 +12,7 @@ import zipfile
 from importlib.resources import files
 from pathlib import Path
 
-from apiserver.auth.files import write_private
+from apiserver.auth.files import private_directory, write_private
 
 PLUGIN = "kubectl-ws"
 NAMES = ("kubectl-create-workspace", "kubectl_complete-ws")
@@ -47,6 +47,14 @@ def built() -> bytes:
         for name in sorted(sources):
             archive.writestr(zipfile.ZipInfo(name, _WHEN), sources[name], zipfile.ZIP_DEFLATED)
     return out.getvalue()
+
+
+def keep(file: Path) -> None:
+    """The file alone, where API workers hand it out."""
+    content = built()
+    if not (file.is_file() and file.read_bytes() == content):
+        private_directory(file.parent)
+        write_private(file, content)
 
 
 def write(directory: Path) -> list[tuple[Path, str]]:

@@ -4,10 +4,13 @@ none are taken."""
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from realclusters import binaries
@@ -180,3 +183,14 @@ def test_where_nothing_is_written_it_says_what_to_commit(read_only: Plane, tmp_p
     done = run("kubectl", "ws", "create", "blog-example")
     assert (done.returncode, done.stdout) == (3, "")
     assert "commit workspaces/root/blog-example/workspace.yaml, which may be empty, and push" in done.stderr
+
+
+def test_the_plugin_comes_from_the_server(read_only: Plane, tmp_path: Path) -> None:
+    """As docs/commands.md says, for who has kubectl and a kubeconfig; and it runs without anything else."""
+    page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+    [lines] = re.findall(r"^```\n(kubectl get --raw .*?)```", page, re.MULTILINE | re.DOTALL)
+    words = {"KUBECONFIG": str(read_only.kubeconfig), "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    found: dict[str, Any] = {"cwd": tmp_path, "env": words, "capture_output": True, "text": True}
+    subprocess.run(["bash", "-c", lines], check=True, **found)
+    done = subprocess.run([sys.executable, "-I", "-S", "kubectl-ws", "tree"], check=True, **found)
+    assert "└── root" in done.stdout

@@ -93,7 +93,8 @@ def test_every_command_of_the_page_can_be_typed(nowhere: Path) -> None:
     """What stands above the reference, as it is printed."""
     head = DOCUMENT.read_text().partition("<!-- made of")[0]
     lines = re.findall(r"^```\n(.*?)\n```", head, re.MULTILINE | re.DOTALL)
-    assert lines == ["source <(treeplane completion bash)", "treeplane plugin ~/bin"]
+    fetched = "kubectl get --raw /plugins/kubectl-ws > kubectl-ws\nchmod +x kubectl-ws"  # e2e/test_kubectl_ws.py has it
+    assert lines == ["source <(treeplane completion bash)", "treeplane plugin ~/bin", fetched]
     assert run(*lines[1].replace("~", str(nowhere)).split()[1:]).exit_code == 0
     for program in re.findall(r"`(unzip [^`]*)`", head):
         python = f"python3 -m zipfile -l {program.split()[-1].replace('~', str(nowhere))}"
