@@ -3,7 +3,7 @@
 # make kubectl-suite  kubectl's own shell suite, as far as it passes (WRITES=Commit: in a workspace whose writes are commits)
 # make conformance    Kubernetes' own end-to-end suite, as far as it passes (WRITES as above)
 # make check   the import contract, ruff (rules and format), mypy
-# make settings  the tables of docs/settings.md, made of the settings
+# make settings  the tables of docs/settings.md and docs/commands.md, made of settings and commands
 # make bench   the published figures
 # make histories  properties over histories (pushes, losses, restarts, kills, intruders), ROUNDS times with other examples
 # Needs git and Python 3.11 or newer; for the tests against real clusters also Go (or the package index, which has it).
@@ -53,6 +53,7 @@ check: $(STAMP)
 
 settings: $(STAMP)
 	@$(BIN)/python -m reconciler.commands.settingspage docs/settings.md
+	@$(BIN)/python -m reconciler.commands.commandspage docs/commands.md
 
 bench: $(STAMP) clusters
 	@$(BIN)/python bench/load.py $(WORKSPACES)

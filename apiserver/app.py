@@ -21,12 +21,12 @@ from apiserver.endpoints.listcounts import ListCounts
 from apiserver.push import notify_push
 from apiserver.registry.holding import check_holder
 from apiserver.settings import ServerSettings
-from apiserver.shell import Counters, Shell, Told
+from apiserver.shell import PLUGIN_PATH, Counters, Shell, Told
 from apiserver.storage.protocol import Store
 
 ASGI = Callable[[ASGIScope, Receive, Send], Any]
 
-_SHELL_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/metrics"})
+_SHELL_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/metrics", PLUGIN_PATH})
 _GIT = "/git/"
 
 
@@ -49,7 +49,7 @@ class App:
         self._git = GitEndpoint(_hosted(settings), authenticator, authorizer, lambda: check_holder(store))
         self.shell = FastAPI(title="Treeplane", docs_url=None, redoc_url=None, openapi_url=None)
         told = Told(self.counters, self.connections, lists or ListCounts())
-        Shell(store, authenticator, authorizer, told).routes(self.shell)
+        Shell(store, authenticator, authorizer, told, settings.plugin_file).routes(self.shell)
         self.shell.mount("/git", self._git)
         self.shell.mount("/", kubernetes)
 

@@ -55,6 +55,9 @@ class Option:
     exists: bool = False
     """Of a path: it has to be a file that is there."""
 
+    place: bool = False
+    """Of a text: it may be the path of what is there, which counts from where it is said."""
+
     hidden: bool = False
     """Whether help and document leave it out: for tests."""
 

@@ -215,7 +215,8 @@ class Serving:
 
 @dataclass(frozen=True)
 class ServerSettings(Serving, Common):
-    """Of one API worker. The data directory holds `store/`, `targets/` and `push.sock`."""
+    """Of one API worker. The data directory holds `store/`, `targets/`, `plugins/` and
+    `push.sock`."""
 
     host: str = "127.0.0.1"
     """The address that the listening socket is bound to."""
@@ -254,6 +255,11 @@ class ServerSettings(Serving, Common):
     def targets_dir(self) -> Path:
         """Stores of embedded sync targets, one directory each."""
         return self.data_dir / "targets"
+
+    @property
+    def plugin_file(self) -> Path:
+        """kubectl's plugin, which is handed out; `up` writes it."""
+        return self.data_dir / "plugins" / "kubectl-ws"
 
     def to_json(self) -> str:
         return options.to_json(self)

@@ -1,4 +1,5 @@
-"""What a server has besides the Kubernetes API: health of the process, metrics, the hosted repository.
+"""What a server has besides the Kubernetes API: health of the process, metrics, the hosted repository, and
+kubectl's plugin for whoever has none.
 
 A FastAPI application, used by app.py; the Kubernetes API hangs below it as a bare ASGI application.
 """
@@ -10,6 +11,7 @@ import resource
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastapi import FastAPI, Request, Response
@@ -18,16 +20,18 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.denial import denial
 from apiserver.auth.rbac import Authorizer
-from apiserver.auth.user import Attributes
+from apiserver.auth.user import AUTHENTICATED, Attributes
 from apiserver.connections import Connections
 from apiserver.endpoints.errors import as_status
 from apiserver.endpoints.health import trouble
 from apiserver.endpoints.listcounts import ListCounts
-from apiserver.model.errors import StatusError
+from apiserver.model.errors import StatusError, not_found, unauthorized
 from apiserver.model.paths import ROOT
 from apiserver.registry import announced
 from apiserver.registry.tree import fleet, troubles
 from apiserver.storage.protocol import Store
+
+PLUGIN_PATH = "/plugins/kubectl-ws"
 
 
 @dataclass(slots=True)
@@ -51,17 +55,22 @@ class Told(NamedTuple):
 class Shell:
     """Answers for the server itself."""
 
-    def __init__(self, store: Store, authenticator: Authenticator, authorizer: Authorizer, told: Told) -> None:
+    def __init__(
+        self, store: Store, authenticator: Authenticator, authorizer: Authorizer, told: Told, plugin: Path
+    ) -> None:
+        """`plugin`: the file of kubectl's plugin, which need not be there."""
         self._store = store
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._told = told
+        self._plugin = plugin
 
     def routes(self, app: FastAPI) -> None:
         for path in ("/healthz", "/livez"):
             app.add_api_route(path, self.alive, methods=["GET", "HEAD"], response_class=PlainTextResponse)
         app.add_api_route("/readyz", self.ready, methods=["GET", "HEAD"], response_class=PlainTextResponse)
         app.add_api_route("/metrics", self.metrics, response_class=PlainTextResponse)
+        app.add_api_route(PLUGIN_PATH, self.plugin, methods=["GET", "HEAD"])
         app.add_exception_handler(StatusError, refuse)
         app.add_exception_handler(Exception, failed)
 
@@ -90,6 +99,17 @@ class Shell:
         if not decision.allowed:
             raise denial(user, asked, decision.reason)
         return PlainTextResponse(self._exposition(), media_type="text/plain; version=0.0.4")
+
+    def plugin(self, request: Request) -> Response:
+        """kubectl's plugin as one file, for whoever is known here, whatever they may do: it is the same for all, and
+        holds nothing of the fleet."""
+        if AUTHENTICATED not in self._authenticator.authenticate(dict(request.scope)).groups:
+            raise unauthorized()
+        try:
+            content = self._plugin.read_bytes()
+        except FileNotFoundError:
+            raise not_found("plugins", "", self._plugin.name) from None
+        return Response(content, media_type="application/octet-stream")
 
     def _exposition(self) -> str:
         usage = resource.getrusage(resource.RUSAGE_SELF)

@@ -8,11 +8,14 @@ from importlib import import_module
 
 import click
 
+from reconciler.plugin.meant import meant
+
 _COMMANDS = {
     "bind": "sharing:bind",
     "blame": "line.history:blame",
     "claims": "sharing:claims",
     "comment": "comment:comment",
+    "completion": "line.tools:completion",
     "crd": "sharing:crd",
     "diff": "line.reviewing:diff",
     "drill": "line.recovering:drill",
@@ -23,6 +26,7 @@ _COMMANDS = {
     "log": "line.history:log",
     "mv": "line.moving:mv",
     "pin": "line.pinning:pin",
+    "plugin": "line.tools:plugin",
     "reconcile": "line.serving:reconcile",
     "restore": "line.restoring:restore",
     "resume": "line.pinning:resume",
@@ -30,6 +34,7 @@ _COMMANDS = {
     "trace": "line.history:trace",
     "up": "line.serving:up",
     "validate": "line.validating:validate",
+    "version": "line.tools:version",
     "ws": "line.beginning:ws",
 }
 """By name, the module of commands and what it is called there."""
@@ -48,6 +53,19 @@ class CommandsByName(click.Group):
         module, _, name = where.partition(":")
         found: click.Command = getattr(import_module(f"reconciler.commands.{module}"), name)
         return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """What is no command is told with those that may have been meant."""
+        if (
+            args
+            and not ctx.resilient_parsing
+            and not args[0].startswith("-")
+            and self.get_command(ctx, args[0]) is None
+        ):
+            ctx.fail(f"there is no command {args[0]}{meant(args[0], self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=CommandsByName, context_settings={"help_option_names": ["-h", "--help"]})

@@ -16,6 +16,7 @@ import click
 import yaml
 
 from reconciler.commands.failure import Failure
+from reconciler.commands.line.output import output as output_option
 from reconciler.forges.errors import ForgeError, NotSaid
 from reconciler.forges.forge import ForgeUser
 from reconciler.forges.keeping import KeptComment, keep
@@ -42,7 +43,7 @@ PATIENCE = ForgePatience()
 @click.option(
     "--token-file", type=click.Path(path_type=Path, dir_okay=False), help="The token, not in the environment."
 )
-@click.option("--output", "-o", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+@output_option()
 def comment(
     file: str, pull_request: int | None, repository: str, forge: str | None, url: str, name: str, author: str,
     token_file: Path | None, output: str,

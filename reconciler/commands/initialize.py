@@ -1,25 +1,91 @@
-"""`treeplane init DIR`: a small fleet to begin with, from the templates of the layout's specification."""
+"""`treeplane init [DIR]`: a small fleet to begin with, from the templates of the layout's specification, and the lines
+to type next.
+"""
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from reconciler.commands.again import typed
 from reconciler.commands.failure import Failure
 
+_BRANCH = "main"
+"""The one that `treeplane up` serves if nothing else is said."""
+_IGNORED = ".treeplane/"
 
-def initialize(directory: Path) -> list[str]:
-    """Write the templates into `directory`; a file that is there is left alone. Returns a line for each file."""
-    said = []
+
+@dataclass(frozen=True, slots=True)
+class Initialized:
+    """`made`: each file with what was done to it. `steps`: what to type in this terminal, `then` in a second one."""
+
+    made: tuple[tuple[Path, str], ...]
+    steps: tuple[str, ...]
+    then: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        said = [f"{path} {done}" for path, done in self.made]
+        said += ["", "next:", *(f"  {step}" for step in self.steps)]
+        return [*said, "and in a second terminal, in the same directory:", *(f"  {step}" for step in self.then)]
+
+    def data(self) -> dict[str, object]:
+        made = [{"path": str(path), "change": done} for path, done in self.made]
+        return {"files": made, "next": [*self.steps], "then": [*self.then]}
+
+
+def initialize(directory: Path) -> Initialized:
+    """Write the templates into `directory`; a file that is there is left alone. Raises Failure."""
+    made: list[tuple[Path, str]] = []
     with as_file(files("repo_layout") / "templates") as templates:
         if not templates.is_dir():
             raise Failure("the templates are missing from this installation", "install treeplane again")
         for template in sorted(p for p in templates.rglob("*") if p.is_file()):
             target = directory / template.relative_to(templates)
-            if target.exists():
-                said.append(f"{target} unchanged")
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(template.read_bytes())
-            said.append(f"{target} created")
-    return said
+            made.append((target, _written(target, template.read_bytes())))
+    program = shlex.quote(typed(sys.argv[:1])[0])
+    then = (
+        "export KUBECONFIG=.treeplane/admin.kubeconfig",
+        f"{program} ws root:team",
+        "kubectl get deployments --namespace web",
+    )
+    return Initialized(tuple(made), tuple(_steps(directory, program)), then)
+
+
+def _written(target: Path, content: bytes) -> str:
+    if target.exists() or target.is_symlink():
+        return "unchanged"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    except OSError as error:
+        raise Failure(f"{target}: {error.strerror}", "make room for it, or name another directory") from error
+    return "created"
+
+
+def _steps(directory: Path, program: str) -> list[str]:
+    """git first, if there is no repository yet; what is in it already is committed by its owner's words."""
+    steps = [] if directory.resolve() == Path.cwd() else [f"cd {shlex.quote(str(directory))}"]
+    branch = _git(directory, "symbolic-ref", "--short", "HEAD")
+    if not branch:
+        steps.append(f"git init --initial-branch {_BRANCH}")
+    ignore = directory / ".gitignore"
+    if ignore.is_file() and _IGNORED not in ignore.read_text(errors="replace").split():
+        steps.append(f"echo {_IGNORED} >> .gitignore")
+    steps += ["git add .", "git commit -m 'A fleet to begin with'"]
+    other = f" --branch {shlex.quote(branch)}" if branch not in ("", _BRANCH) else ""
+    return [*steps, f"{program} up .{other}"]
+
+
+def _git(directory: Path, *words: str) -> str:
+    """What git says there; "" where it is in no repository, or there is no git."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(directory), *words], capture_output=True, text=True, check=False, timeout=10
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from apiserver.options import Option, option
 
@@ -71,5 +72,8 @@ class KcpStarting:
 @dataclass(frozen=True, kw_only=True)
 class KcpSettings:
     """The tree of `treeplane kcp start`."""
+
+    KIND: ClassVar[str] = "KcpServerConfiguration"
+    """Of the object that says them in a file."""
 
     starting: KcpStarting

@@ -1,9 +1,11 @@
 """Settings as options on a command line: each field of their tree that is one (settings.py), and the tree again of what
-was typed. Called by the command line; what a text may be is in forms.py.
+was typed, or of what a file and the environment say instead (configuration.py). Called by the command line; what a text
+may be is in forms.py.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import Field, fields
 from functools import reduce
@@ -11,12 +13,19 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import click
+from click.core import ParameterSource
 
 from apiserver.options import Option
 from apiserver.options import options as options_of
+from reconciler.commands.configuration import CONFIG, PREFIX, Configuration, KnownOption, check_names
 from reconciler.commands.forms import FORMS, OptionForm
+from reconciler.commands.kcpsettings import KcpSettings
+from reconciler.commands.settings import UpSettings
 
 _Settings = TypeVar("_Settings")
+
+TREES: tuple[type, ...] = (UpSettings, KcpSettings)
+_SAID = "treeplane.configuration"
 
 
 def groups(tree: type) -> dict[str, type]:
@@ -27,27 +36,31 @@ def groups(tree: type) -> dict[str, type]:
 
 def name_of(field: Field[Any], told: Option) -> str:
     """How the option is typed; of an argument how it is called."""
-    return told.name or f"--{field.name.replace('_', '-')}"
+    return KnownOption(field, None, told).typed
+
+
+def known(tree: type) -> list[KnownOption]:
+    """All options of a tree."""
+    return [KnownOption(*each) for group in groups(tree).values() for each in options_of(group)]
 
 
 def options(tree: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator of a command that takes all options of the tree."""
-    found = [_parameter(*each) for group in groups(tree).values() for each in options_of(group)]
+    found = [*map(_parameter, known(tree)), _config(tree)]
     return lambda command: reduce(lambda done, parameter: parameter(done), reversed(found), command)
 
 
 def nothing(tree: type) -> dict[str, Any]:
     """What was typed where nothing was, for `settings`."""
-    return {field.name: None for group in groups(tree).values() for field, _, _ in options_of(group)}
+    return {each.field.name: None for each in known(tree)}
 
 
 def settings(tree: type[_Settings], given: dict[str, Any]) -> _Settings:
     """What was typed. `given`: the command's parameters, which are called as the fields."""
     given = dict(given)
-    for group in groups(tree).values():
-        for field, _, told in options_of(group):
-            if given[field.name] is None:
-                given[field.name] = told.otherwise(given) if told.otherwise is not None else field.default
+    for field, _, told in known(tree):
+        if given[field.name] is None:
+            given[field.name] = told.otherwise(given) if told.otherwise is not None else field.default
     return tree(
         **{
             name: group(**{field.name: given[field.name] for field, _, _ in options_of(group)})
@@ -56,18 +69,92 @@ def settings(tree: type[_Settings], given: dict[str, Any]) -> _Settings:
     )
 
 
-def _parameter(field: Field[Any], hint: Any, told: Option) -> Any:
+class _Elsewhere(click.Parameter):
+    """A parameter whose value may stand in a file or in the environment; an error says where."""
+
+    secret = False
+
+    def consume_value(self, ctx: click.Context, opts: Any) -> tuple[Any, ParameterSource]:
+        value, source = super().consume_value(ctx, opts)
+        said = self._said(ctx)
+        if source is ParameterSource.COMMANDLINE or said is None:
+            return value, source
+        return said.value, ParameterSource.ENVIRONMENT
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        try:
+            return super().process_value(ctx, value)
+        except click.BadParameter as error:
+            said, text = self._said(ctx), error.message
+            if self.secret:
+                text = text.replace(f"{value!r}", "it").replace(f"{value}", "it")
+            if said is not None and ctx.get_parameter_source(self.name or "") is not ParameterSource.COMMANDLINE:
+                raise click.UsageError(f"{said.place}: {text}", ctx) from None
+            raise click.BadParameter(text, ctx, self) from None
+
+    def _said(self, ctx: click.Context) -> Any:
+        configuration = ctx.meta.get(_SAID)
+        return configuration.said(self.name) if configuration is not None else None
+
+
+class SettingOption(_Elsewhere, click.Option):
+    """An option of a tree of settings."""
+
+
+class SecretOption(SettingOption):
+    """One that may hold a credential."""
+
+    secret = True
+
+
+class SettingArgument(_Elsewhere, click.Argument):
+    """An argument of a tree of settings, which may hold a credential."""
+
+    secret = True
+
+
+def _config(tree: type) -> Any:
+    """The decorator that adds `--config`, which is read before all others are asked for."""
+
+    def read(ctx: click.Context, _option: click.Parameter, file: str) -> None:
+        if ctx.resilient_parsing:
+            return
+        check_names(os.environ, [each for other in TREES for each in known(other)])
+        kind: str = tree.KIND  # type: ignore[attr-defined]
+        ctx.meta[_SAID] = Configuration.read(kind, known(tree), file or os.environ.get(CONFIG, ""), os.environ)
+        # Processes that are started get what concerns them; a credential that stands here is none of a worker's.
+        for each in known(tree):
+            os.environ.pop(each.variable, None)
+
+    return click.option(
+        "--config",
+        metavar="FILE",
+        default="",
+        is_eager=True,
+        expose_value=False,
+        callback=read,
+        help=f"A file that says what is not typed. ${CONFIG}, ${PREFIX}… do so, too: docs/settings.md.",
+    )
+
+
+def _parameter(option: KnownOption) -> Any:
     """The decorator that adds one."""
-    name, form = name_of(field, told), FORMS[told.form]
+    field, hint, told = option
+    name, form = option.typed, FORMS[told.form]
     # What is no text or number would be taken for one that was typed: it is put in when all is read (see settings).
     plain = isinstance(field.default, str | int | float) and told.otherwise is None
     default = field.default if plain else None
     if not name.startswith("-"):
-        return click.argument(field.name, required=False)
-    more: dict[str, Any] = {"hidden": told.hidden, "help": _help(told, form), "metavar": told.metavar or None}
+        return click.argument(field.name, required=False, cls=SettingArgument)
+    more: dict[str, Any] = {
+        "cls": SettingOption if field.repr else SecretOption,
+        "hidden": told.hidden,
+        "help": _help(told, form),
+        "metavar": told.metavar or None,
+    }
     if hint is bool:
-        flag: dict[str, Any] = {"is_flag": True} if not default else {"flag_value": False, "default": True}
-        return click.option(name, field.name, **flag, **more)
+        # On and off, so that what is typed goes before what a file says.
+        return click.option(f"--{option.words}/--no-{option.words}", field.name, default=default, **more)
     more |= {"type": _type(hint, told), "callback": _callback(hint, form)}
     if get_origin(hint) is tuple and not form.joined:
         return click.option(name, field.name, multiple=True, **more)

@@ -11,7 +11,7 @@ import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from apiserver import options
 from apiserver.options import Option, option
@@ -39,6 +39,7 @@ class Starting:
             document="A git repository, a URL, or a directory of manifests.",
             name="REPOSITORY",
             shown="the one served last",
+            place=True,
         ),
         secret=True,
     )
@@ -318,6 +319,9 @@ class Reconciling:
 @dataclass(frozen=True, kw_only=True)
 class UpSettings:
     """The tree. A group's options stand together in help and document, in this order."""
+
+    KIND: ClassVar[str] = "ServerConfiguration"
+    """Of the object that says them in a file."""
 
     starting: Starting
     common: Common

@@ -13,11 +13,8 @@ from typing import Any
 from apiserver.options import Option
 from apiserver.options import options as options_of
 from reconciler.commands.forms import FORMS
-from reconciler.commands.kcpsettings import KcpSettings
-from reconciler.commands.options import groups, name_of
-from reconciler.commands.settings import UpSettings
+from reconciler.commands.options import TREES, groups, name_of
 
-TREES = (UpSettings, KcpSettings)
 _BEGIN, _END = "<!-- made of the settings by `make settings` -->", "<!-- end -->"
 
 

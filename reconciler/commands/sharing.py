@@ -20,7 +20,7 @@ from reconciler.plugin.bind import bind as bind_export
 from reconciler.plugin.claims import ACCEPTED, REJECTED
 from reconciler.plugin.errors import ended
 from reconciler.plugin.kubeconfigs import KubeconfigFiles
-from reconciler.plugin.saying import say
+from reconciler.plugin.saying import FORMS, say, tell
 from reconciler.plugin.session import Session
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
@@ -79,10 +79,19 @@ def claims() -> None:
 @claims.command("get")
 @click.argument("what", type=click.Choice(["apibinding"]), default="apibinding")
 @click.argument("name", default="")
+@click.option("--output", "-o", type=click.Choice(FORMS), default="table", show_default=True, help="The form.")
 @_kubeconfig
-def get_claims(what: str, name: str, kubeconfig: str) -> None:  # noqa: ARG001
+def get_claims(what: str, name: str, output: str, kubeconfig: str) -> None:  # noqa: ARG001
     """List the claims of the APIBinding NAME, or of all there are."""
-    _ask(kubeconfig, lambda session: say("\n".join(permission_claims.table(session, name))))
+
+    def run(session: Session) -> None:
+        found = permission_claims.rows(session, name)
+        if output == "table":
+            say("\n".join(permission_claims.table(found)))
+        else:
+            tell(found, output)
+
+    _ask(kubeconfig, run)
 
 
 def _answering(verb: str, state: str) -> click.Command:

@@ -33,7 +33,7 @@ from apiserver.model.commits import shortened
 from apiserver.options import values
 from apiserver.proxyprotocol import Proxies
 from apiserver.settings import ServerSettings, Serving, listens_on_all
-from reconciler.commands import addresses, forgeplaces, words
+from reconciler.commands import addresses, forgeplaces, onefile, words
 from reconciler.commands.again import typed
 from reconciler.commands.certificates import Certificates
 from reconciler.commands.children import Children, spawn_reconciler, spawn_viewer
@@ -56,6 +56,7 @@ def up(settings: UpSettings) -> None:
     _check_files(settings.serving)
     _check_told(settings.reconciling)
     with _only_one(common.data_dir):
+        onefile.keep(ServerSettings(common.data_dir, common.keys_dir).plugin_file)
         address = settings.starting.listen
         listener = _listen(address.host, address.port)
         certificates = _certificates(settings)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from reconciler.plugin.claims import ACCEPTED, BINDINGS, REJECTED, answered, group_resource, named
 from reconciler.plugin.client import Object
-from reconciler.plugin.errors import PluginError
+from reconciler.plugin.errors import NOT_READY, USAGE, PluginError
 from reconciler.plugin.session import CLUSTERS, Session
 from reconciler.plugin.waiting import in_phase, missing
 
@@ -38,13 +38,14 @@ class WantedBinding:
         """Raises PluginError."""
         if not self.path or not self.export or "" in self.path.split(":"):
             raise PluginError(
-                f'"{self.reference}" is not <path of a workspace>:<name of an APIExport>, like root:shop:db'
+                f'"{self.reference}" is not <path of a workspace>:<name of an APIExport>, like root:shop:db',
+                USAGE,
             )
         if self.every and (self.accepted or self.rejected):
-            raise PluginError("either all claims have one answer, or each has its own")
+            raise PluginError("either all claims have one answer, or each has its own", USAGE)
         both = set(self.accepted) & set(self.rejected)
         if both:
-            raise PluginError(f"a claim cannot be both accepted and rejected: {', '.join(sorted(both))}")
+            raise PluginError(f"a claim cannot be both accepted and rejected: {', '.join(sorted(both))}", USAGE)
 
     def manifest(self, claims: list[Object]) -> Object:
         reference = {"export": {"path": self.path, "name": self.export}}
@@ -69,7 +70,8 @@ def bind(session: Session, wanted: WantedBinding, say: Callable[[str], None]) ->
     if not bound:
         raise PluginError(
             f"could not bind {name} within {wanted.seconds:g} s; see kubectl get apibinding {name} -o yaml"
-            f"{missing(seen)}"
+            f"{missing(seen)}",
+            NOT_READY,
         )
     say(f"{name} created and bound.")
 

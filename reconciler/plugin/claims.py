@@ -42,19 +42,29 @@ def _unanswered(binding: Object) -> Iterator[str]:
             )
 
 
-def table(session: Session, name: str = "") -> list[str]:
-    """Of one binding, or of all there are. Raises PluginError."""
+def rows(session: Session, name: str = "") -> list[Object]:
+    """Of one binding, or of all there are: each claim that it answers. Raises PluginError."""
     answer = session.client.get(session.within(f"{BINDINGS}/{name}" if name else BINDINGS))
     if answer.status != 200:
         raise answer.refusal()
     bindings = [answer.object] if name else answer.object.get("items") or []
-    rows = [_COLUMNS] + [
-        (binding["metadata"]["name"], _group_resource(claim), ",".join(claim.get("verbs") or ()), claim.get("state"))
+    return [
+        {
+            "binding": binding["metadata"]["name"],
+            "resource": _group_resource(claim),
+            "verbs": claim.get("verbs") or [],
+            "state": claim.get("state"),
+        }
         for binding in bindings
         for claim in _said(binding)
     ]
-    widths = [max(len(str(row[at])) for row in rows) + 3 for at in range(len(_COLUMNS))]
-    return ["".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def table(found: list[Object]) -> list[str]:
+    """As kcp prints them."""
+    cells = [_COLUMNS, *((f["binding"], f["resource"], ",".join(f["verbs"]), f["state"]) for f in found)]
+    widths = [max(len(str(row[at])) for row in cells) + 3 for at in range(len(_COLUMNS))]
+    return ["".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
 
 
 def answer_claims(session: Session, name: str, state: str, *, resource: str = "", identity: str = "") -> str:

@@ -17,13 +17,13 @@ import urllib.request
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reconciler.plugin.errors import PluginError
+from reconciler.plugin.errors import MissingWorkspace, PluginError
 from reconciler.plugin.kubeconfigs import Credentials, Entry, KubeconfigError
 
 Object = dict[str, Any]
 
 _COMMIT = "Treeplane-Commit"
-_SECONDS = 70
+SECONDS = 70.0
 """Longer than a server takes for a request, so that it is the one to say that time is over."""
 
 
@@ -48,7 +48,7 @@ class Answer(NamedTuple):
         """Of the workspace at `path`, which was asked for what everyone in it may read."""
         match self.status:
             case 404:
-                return PluginError(f'workspace "{path}" not found')
+                return MissingWorkspace(f'workspace "{path}" not found')
             case 403:
                 return PluginError(f'access to workspace "{path}" denied')
             case _:
@@ -58,9 +58,11 @@ class Answer(NamedTuple):
 class Client:
     """Of one server."""
 
-    def __init__(self, base: str, credentials: Credentials) -> None:
-        """Raises KubeconfigError for credentials that cannot be read or are of a kind not supported."""
+    def __init__(self, base: str, credentials: Credentials, seconds: float = SECONDS) -> None:
+        """`seconds`: how long an answer may take. Raises KubeconfigError for credentials that cannot be read or are of
+        a kind not supported."""
         self._base = base
+        self._seconds = seconds
         self._headers = {"Accept": "application/json", "User-Agent": "kubectl-ws", **_token(credentials.user)}
         handler = urllib.request.HTTPSHandler(context=_context(credentials))
         self._opener = urllib.request.build_opener(handler)
@@ -78,7 +80,7 @@ class Client:
         headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
         request = urllib.request.Request(self._base + target, body, headers, method=method)  # noqa: S310
         try:
-            with self._opener.open(request, timeout=_SECONDS) as answer:
+            with self._opener.open(request, timeout=self._seconds) as answer:
                 return Answer(answer.status, _object(answer.read()), answer.headers.get(_COMMIT, ""))
         except urllib.error.HTTPError as error:
             with error:

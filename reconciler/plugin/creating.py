@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from reconciler.plugin.client import Object
-from reconciler.plugin.errors import PluginError
+from reconciler.plugin.errors import NOT_READY, USAGE, PluginError
 from reconciler.plugin.selecting import label_selector
 from reconciler.plugin.session import WORKSPACES, Session, from_root
 from reconciler.plugin.waiting import in_phase, missing, phase_of
@@ -46,7 +46,7 @@ class WantedWorkspace(NamedTuple):
     def check(self) -> None:
         """Raises PluginError."""
         if self.ignore_existing and self.type and not from_root(self.type):
-            raise PluginError("--ignore-existing must not be used with non-absolute type path")
+            raise PluginError("--ignore-existing must not be used with non-absolute type path", USAGE)
 
     def check_existing(self, obj: Object) -> None:
         """Raises PluginError where the one that is there is of another type."""
@@ -84,7 +84,8 @@ def _ready(session: Session, wanted: WantedWorkspace, seen: Object) -> Object:
     if not ready:
         raise PluginError(
             f'workspace "{wanted.name}" is not ready after {wanted.seconds:g} s, it is {phase_of(seen) or "new"}; see '
-            f"kubectl get ws {wanted.name} -o yaml{missing(seen)}"
+            f"kubectl get ws {wanted.name} -o yaml{missing(seen)}",
+            NOT_READY,
         )
     return seen
 

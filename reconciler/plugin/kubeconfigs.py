@@ -1,7 +1,7 @@
 """Kubeconfig files as a kubectl plugin needs them: which server and who, and the contexts that it writes.
 
 $KUBECONFIG may list several files, of which the first that says something wins; only the first
-file is written, and everything else in it stays. Standard library and PyYAML only.
+file is written, and everything else in it stays.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
+from reconciler.plugin import yamltext
 from reconciler.plugin.errors import PluginError
 
 Entry = dict[str, Any]
@@ -104,8 +103,7 @@ class KubeconfigFiles:
         _set(document, "clusters", name, "cluster", {**cluster, "server": server})
         _set(document, "contexts", name, "context", {"cluster": name, "user": name})
         _set(document, "users", name, "user", user)
-        text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
-        return text
+        return yamltext.written(document)
 
     def exchange(self, previous: str, current: str) -> None:
         """Swap the two contexts and go to `current`."""
@@ -161,8 +159,8 @@ def _read(path: Path) -> Entry:
     if not path.exists():
         return {"apiVersion": "v1", "kind": "Config"}
     try:
-        document = yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}  # noqa: S506
-    except (OSError, yaml.YAMLError) as error:
+        document = yamltext.read(path) or {}
+    except (OSError, yamltext.UnreadableYaml) as error:
         raise KubeconfigError(f"{path}: cannot be read: {error}") from error
     if not isinstance(document, dict):
         raise KubeconfigError(f"{path}: not a kubeconfig")
@@ -176,7 +174,7 @@ def _write(path: Path, document: Entry) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
-        yaml.dump(document, file, getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, allow_unicode=True)
+        file.write(yamltext.written(document))
     fresh = Path(name)
     fresh.chmod(mode)
     fresh.replace(target)

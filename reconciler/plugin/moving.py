@@ -9,7 +9,8 @@ from pathlib import Path
 
 from reconciler.plugin.claims import warnings
 from reconciler.plugin.client import Answer
-from reconciler.plugin.errors import PluginError
+from reconciler.plugin.errors import NOT_READY, USAGE, MissingWorkspace, PluginError
+from reconciler.plugin.places import meant_instead
 from reconciler.plugin.saying import warn
 from reconciler.plugin.session import CLUSTERS, WORKSPACES, ServerPlace, Session, ShownWorkspace, from_root
 from reconciler.plugin.waiting import until
@@ -40,7 +41,11 @@ def use_at(session: Session, rev: str, target: str) -> ShownWorkspace:
 
 
 def _go(session: Session, target: str) -> ShownWorkspace:
-    place = session.look_up(_resolve(session, target))
+    path = _resolve(session, target)
+    try:
+        place = session.look_up(path)
+    except MissingWorkspace as error:
+        raise MissingWorkspace(f"{error}{meant_instead(session, path)}") from None
     if place.path != session.here:
         session.config.remember(PREVIOUS, CURRENT, session.url(place.path))
     return place
@@ -80,7 +85,7 @@ def _walked(parts: list[str], target: str) -> str:
             parts.pop()
         elif part != ".":
             if not part:
-                raise PluginError(f'invalid workspace path "{target}"')
+                raise PluginError(f'invalid workspace path "{target}"', USAGE)
             parts.append(part)
     return ":".join(parts)
 
@@ -94,12 +99,12 @@ def _home(session: Session) -> str:
 
     answer = until(look, _HOME_SECONDS)
     if answer is None:
-        raise PluginError(f"the home workspace is not ready after {_HOME_SECONDS:g} s; try again")
+        raise PluginError(f"the home workspace is not ready after {_HOME_SECONDS:g} s; try again", NOT_READY)
     if answer.status == 404:
         raise PluginError("this server has no home workspaces; a workspace is made with: kubectl ws create NAME")
     if answer.status != 200:
         raise answer.refusal()
     home = ServerPlace.of((answer.object.get("spec") or {}).get("URL"))
     if not home.path:
-        raise PluginError("the home workspace has no URL yet; try again")
+        raise PluginError("the home workspace has no URL yet; try again", NOT_READY)
     return session.look_up(home.path).path

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from typing import Any
+
+from reconciler.plugin import yamltext
+
+FORMS = ("table", "json", "yaml")
 
 
 def say(text: str) -> None:
@@ -13,6 +19,12 @@ def say(text: str) -> None:
 def warn(text: str) -> None:
     """Beside the output."""
     print(shown(text), file=sys.stderr)  # noqa: T201
+
+
+def tell(data: Any, form: str) -> None:
+    """Data, in one of FORMS but the table, which whoever has the data makes."""
+    text = json.dumps(data, indent=2) if form == "json" else yamltext.written(data).removesuffix("\n")
+    print(text, flush=True)  # noqa: T201 - neither leaves anything in it that a terminal would obey
 
 
 def shown(text: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from reconciler.plugin.client import Object
-from reconciler.plugin.errors import PluginError
+from reconciler.plugin.errors import USAGE, PluginError
 
 _PART = re.compile(
     r"\s*(?:(?P<absent>!)\s*)?(?P<key>[^\s,=!()]+)\s*"
@@ -40,6 +40,6 @@ def _parts(text: str) -> Iterator[re.Match[str]]:
     while at < len(text):
         part = _PART.match(text, at)
         if part is None or (part["absent"] and (part["sign"] or part["word"])):
-            raise PluginError(f"invalid location selector: {text!r} from character {at + 1}: {text[at:]!r}")
+            raise PluginError(f"invalid location selector: {text!r} from character {at + 1}: {text[at:]!r}", USAGE)
         yield part
         at = part.end()

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import quote
 
-from reconciler.plugin.client import Client
-from reconciler.plugin.errors import PluginError
+from reconciler.plugin.client import SECONDS, Client
+from reconciler.plugin.errors import MissingWorkspace, PluginError
 from reconciler.plugin.kubeconfigs import KubeconfigFiles
 
 CLUSTERS = "/clusters/"
@@ -57,14 +57,14 @@ class Session:
     """`here`: what the current context's URL says of a workspace, a path or a logical cluster's name; "" if nothing.
     `at`: the commit that is read, "" for what is served."""
 
-    def __init__(self, config: KubeconfigFiles, at: str | None = None) -> None:
-        """`at`: another commit than the URL says, "" for none."""
+    def __init__(self, config: KubeconfigFiles, at: str | None = None, seconds: float = SECONDS) -> None:
+        """`at`: another commit than the URL says, "" for none. `seconds`: how long an answer may take."""
         self.config = config
         place = ServerPlace.of(config.server())
         place = place if at is None else place._replace(at=at)
         self.base, self.at, self.here = place
         self._world = place.world
-        self.client = Client(place.world, config.credentials())
+        self.client = Client(place.world, config.credentials(), seconds)
 
     def url(self, path: str) -> str:
         """Of a workspace."""
@@ -102,7 +102,7 @@ class Session:
         parent, _, name = path.rpartition(":")
         # What is not there is denied like what one may not see; who may read the parent is told.
         if answer.status == 403 and parent and self.client.get(f"{CLUSTERS}{parent}{WORKSPACES}/{name}").status == 404:
-            raise PluginError(f'workspace "{path}" not found')
+            raise MissingWorkspace(f'workspace "{path}" not found')
         raise answer.denial(path)
 
     def current(self) -> ShownWorkspace:

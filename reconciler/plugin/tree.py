@@ -25,6 +25,18 @@ class ShownTree:
             *self._lines(children, below, full),
         ]
 
+    def listed(self) -> list[Object]:
+        """The same as data, parents first."""
+        place = self._session.current()
+        below = self._everything() if place.path == "root" and place.cluster else None
+        found: list[Object] = [{"path": place.path, "cluster": place.cluster, "mount": False}]
+        stack = self._children(place, below, must=True)[::-1]
+        while stack:
+            child = stack.pop()
+            found.append(child)
+            stack += self._children(ShownWorkspace(child["path"], cluster=child["cluster"]), below)[::-1]
+        return found
+
     def _lines(self, children: list[Object], below: dict[str, list[Object]] | None, full: bool) -> list[str]:
         """Depth first with a stack, since workspaces may nest deeper than Python calls."""
         lines = []

@@ -7,6 +7,7 @@
     kubectl ws create NAME             a workspace below here; `kubectl create workspace NAME` does the same
     kubectl ws create-context [NAME]   a context for the workspace one is in
     kubectl ws --at REV [PATH]         the workspace as a commit has it, and from there others; back with --now or -
+    kubectl ws -i                      picks one with the arrow keys
 
 Texts and contexts are those of kcp's plugin, so that scripts work with either. This package imports nothing of the rest
 of Treeplane: a plugin has to start at once.
@@ -18,10 +19,12 @@ import argparse
 import sys
 
 from reconciler.plugin.creating import WantedWorkspace, create
-from reconciler.plugin.errors import PluginError, ended
+from reconciler.plugin.errors import USAGE, PluginError, ended
 from reconciler.plugin.kubeconfigs import KubeconfigFiles
 from reconciler.plugin.moving import use, use_at
-from reconciler.plugin.saying import say
+from reconciler.plugin.picking import pick
+from reconciler.plugin.places import children
+from reconciler.plugin.saying import FORMS, say, tell
 from reconciler.plugin.session import Session, ShownWorkspace
 from reconciler.plugin.tree import ShownTree
 
@@ -63,26 +66,47 @@ def _move(arguments: list[str], program: str) -> None:
     parser.add_argument("what", nargs="*", metavar="COMMAND", help="(default: current)")
     parser.add_argument("--short", action="store_true", help="print the path alone")
     parser.add_argument("-f", "--full", action="store_true", help="tree: full paths")
+    parser.add_argument("-i", "--interactive", action="store_true", help="pick a workspace with the arrow keys")
+    parser.add_argument("-o", "--output", choices=FORMS, default="table", help="where one is, or the tree, as data")
     when = parser.add_mutually_exclusive_group()
     when.add_argument("--at", default="", metavar="REV", help="as a commit has it: an id, a branch, a tag, pull/NUMBER")
     when.add_argument("--now", action="store_true", help="as it is served")
     options = parser.parse_args(arguments)
     session = _session(options)
     if options.at or options.now:
-        place = use_at(session, options.at, _target(options.what, program))
-        say(place.path if options.short else place.told())
+        _tell(use_at(session, options.at, _target(options.what, program)), options)
+        return
+    if options.interactive:
+        _pick(session, options, program)
         return
     match options.what:
         case [] | ["."] | ["current"] | ["use", "."]:
             place = session.current()
+        case ["tree"] if options.output != "table":
+            tell(ShownTree(session).listed(), options.output)
+            return
         case ["tree"]:
             say("\n".join(ShownTree(session).lines(options.full)) + "\n")
             return
         case ["use" | "cd", target] | [target]:
             place = use(session, target)
         case what:
-            raise PluginError(f"unexpected arguments: {' '.join(what)}; see {program} --help")
-    say(place.path if options.short else place.told())
+            raise PluginError(f"unexpected arguments: {' '.join(what)}; see {program} --help", USAGE)
+    _tell(place, options)
+
+
+def _pick(session: Session, options: argparse.Namespace, program: str) -> None:
+    if options.what not in ([], ["use"]):
+        raise PluginError(f"-i goes without: {' '.join(options.what)}; see {program} --help", USAGE)
+    path = pick(session.path(), lambda path: children(session, path))
+    _tell(use(session, f":{path}") if path else session.current(), options)
+
+
+def _tell(place: ShownWorkspace, options: argparse.Namespace) -> None:
+    if options.output != "table":
+        tell({"path": place.path, "cluster": place.cluster, "type": place.type, "at": place.at}, options.output)
+    else:
+        say(place.path if options.short else place.told())
 
 
 def _target(what: list[str], program: str) -> str:
@@ -92,7 +116,7 @@ def _target(what: list[str], program: str) -> str:
             return ""
         case ["use" | "cd", target] | [target] if target not in ("-", "tree", "current"):
             return target
-    raise PluginError(f"unexpected arguments: {' '.join(what)}; see {program} --help")
+    raise PluginError(f"unexpected arguments: {' '.join(what)}; see {program} --help", USAGE)
 
 
 def _create(arguments: list[str], program: str) -> None:

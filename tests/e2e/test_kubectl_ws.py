@@ -4,10 +4,13 @@ none are taken."""
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from realclusters import binaries
@@ -127,7 +130,7 @@ def test_a_session(served: Plane, tmp_path: Path) -> None:
     tree = run("treeplane", "ws", ":root").stdout + run("treeplane", "ws", "tree").stdout
     assert tree.endswith(".\n└── root\n    ├── blog-example\n    │   └── web\n    ├── compute\n    └── there\n\n")
     again = run("treeplane", "ws", "create", "there")
-    assert (again.returncode, again.stderr) == (1, 'Error: workspaces.tenancy.kcp.io "there" already exists\n')
+    assert (again.returncode, again.stderr) == (3, 'Error: workspaces.tenancy.kcp.io "there" already exists\n')
     assert run("kubectl", "ws", "nope").stderr == 'Error: workspace "root:nope" not found\n'
     assert kubectl("ws", "~") == "Current workspace is 'user:kcp-admin' (type root:home).\n"
     assert kubectl("ws", "-") == "Current workspace is 'root' (type root:root).\n"
@@ -178,5 +181,16 @@ def test_an_api_is_offered_and_taken_by_commits(served: Plane, tmp_path: Path) -
 def test_where_nothing_is_written_it_says_what_to_commit(read_only: Plane, tmp_path: Path) -> None:
     run = terminal(read_only, tmp_path / "kubeconfig")
     done = run("kubectl", "ws", "create", "blog-example")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (3, "")
     assert "commit workspaces/root/blog-example/workspace.yaml, which may be empty, and push" in done.stderr
+
+
+def test_the_plugin_comes_from_the_server(read_only: Plane, tmp_path: Path) -> None:
+    """As docs/commands.md says, for who has kubectl and a kubeconfig; and it runs without anything else."""
+    page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+    [lines] = re.findall(r"^```\n(kubectl get --raw .*?)```", page, re.MULTILINE | re.DOTALL)
+    words = {"KUBECONFIG": str(read_only.kubeconfig), "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    found: dict[str, Any] = {"cwd": tmp_path, "env": words, "capture_output": True, "text": True}
+    subprocess.run(["bash", "-c", lines], check=True, **found)
+    done = subprocess.run([sys.executable, "-I", "-S", "kubectl-ws", "tree"], check=True, **found)
+    assert "└── root" in done.stdout

@@ -11,6 +11,7 @@ import click
 
 from reconciler.commands import history
 from reconciler.commands.history import HistoryAsked
+from reconciler.commands.line.output import output as output_option
 from reconciler.history.telling import FORMS
 
 _GARBAGE = 100_000
@@ -20,7 +21,7 @@ _DIRECTORY = click.Path(path_type=Path, exists=True, file_okay=False)
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
-        click.option("--output", "-o", type=click.Choice([*FORMS]), default="text", show_default=True),
+        output_option(FORMS),
         click.option("-C", "directory", type=_DIRECTORY, help="Be in this directory of the clone  [default: here]"),
         click.option(
             "--keys",

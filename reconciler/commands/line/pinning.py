@@ -9,6 +9,7 @@ from collections.abc import Callable
 import click
 
 from apiserver.model import clock
+from reconciler.commands.line.output import output as output_option
 from reconciler.commands.pinning import PinDone
 from reconciler.commands.pinning import pin as set_pin
 from reconciler.commands.pinning import resume as take_out
@@ -51,7 +52,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-_output = click.option("--output", "-o", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+_output = output_option()
 
 
 def _tell(done: PinDone, output: str) -> None:

@@ -9,6 +9,7 @@ import click
 
 from reconciler.commands.drill import drill as run_drill
 from reconciler.commands.drill import exit_code
+from reconciler.commands.line.output import output as output_option
 from reconciler.drilling.telling import FORMS
 
 _GARBAGE = 100_000
@@ -24,7 +25,7 @@ _GARBAGE = 100_000
     metavar="DIR",
     help="The keys/ of the server, or a backup of them: they are read, and nothing in them is printed.",
 )
-@click.option("--output", "-o", type=click.Choice([*FORMS]), default="text", show_default=True)
+@output_option(FORMS)
 def drill(source: str, branch: str, keys: Path | None, output: str) -> None:
     """Clone SOURCE, recover the fleet from it into a store that is thrown away, and say whether that gives what is
     recorded. SOURCE: a URL, a repository or a data directory  [default: the clone around here]

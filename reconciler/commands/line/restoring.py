@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from reconciler.commands.line.output import output as output_option
 from reconciler.commands.restore import RestoreAsked
 from reconciler.commands.restore import restore as put_back
 from reconciler.plan.deletions import is_digest
@@ -29,7 +30,7 @@ def _hashes(_context: click.Context, _option: click.Parameter, given: tuple[str,
     help="Commit it although it deletes what has to be allowed: the hash that is printed then.",
 )
 @click.option("--predecessor", is_flag=True, help="Also where another workspace was at PATH in REV.")
-@click.option("--output", "-o", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+@output_option()
 def restore(path: str, revision: str, dry: bool, allowed: tuple[str, ...], predecessor: bool, output: str) -> None:
     """Commit the own files of the workspace in directory PATH as commit REV has them: in this clone, on its branch. One
     that moved gets them where it is, one that is gone comes back.

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from reconciler.commands.diff import compare, exit_code
+from reconciler.commands.line.output import output as output_option
 from reconciler.review.telling import FORMS
 
 _GARBAGE = 100_000
@@ -19,7 +20,7 @@ _GARBAGE = 100_000
 @click.option(
     "-C", "directory", type=click.Path(path_type=Path, exists=True, file_okay=False), help="The clone  [default: here]"
 )
-@click.option("--output", "-o", type=click.Choice([*FORMS]), default="text", show_default=True)
+@output_option(FORMS)
 def diff(range_: str, directory: Path | None, output: str) -> None:
     """Print what B does to A: to workspaces, their objects and fields, and to sync targets. A...B is what merging B
     into A does; with neither, what merging the files of the clone into what is served does.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from reconciler.commands.line.output import output as output_option
 from reconciler.commands.validate import Checked, validate_path, validate_revision
 
 
@@ -16,7 +17,7 @@ from reconciler.commands.validate import Checked, validate_path, validate_revisi
     "--base", help="With --rev: tell what it deletes of this one  [default: what the status branch says is served]"
 )
 @click.option("--workspace", "-w", default="", help="Judge root:shop:web, say, and what is below it, and nobody else.")
-@click.option("--output", "-o", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+@output_option()
 def validate(path: Path | None, rev: str | None, base: str | None, workspace: str, output: str) -> None:
     """Print every error in PATH (default: here); exit 1 if there is one."""
     if base and not rev:

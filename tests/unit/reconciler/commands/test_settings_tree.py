@@ -15,9 +15,9 @@ import pytest
 
 from apiserver.options import options as options_of
 from apiserver.settings import Common, ServerSettings, Serving
-from reconciler.commands.options import groups
+from reconciler.commands.options import TREES, groups
 from reconciler.commands.settings import ReconcileSettings, Reconciling, Starting, UpSettings
-from reconciler.commands.settingspage import TREES, page
+from reconciler.commands.settingspage import page
 
 TOP = Path(__file__).parents[4]
 DOCUMENT = TOP / "docs" / "settings.md"
@@ -54,7 +54,8 @@ def copy(tmp_path: Path) -> Path:
     ("group", "children"), [(Common, {"worker", "reconciler"}), (Serving, {"worker"}), (Reconciling, {"reconciler"})]
 )
 def test_an_option_is_one_field(copy: Path, eventually: Callable[..., Any], group: type, children: set[str]) -> None:
-    """The line of the field, and nothing else, makes the option, its line in the document, and its way to children."""
+    """The line of the field, and nothing else, makes the option, its key in a file, its line in the document, and its
+    way to children."""
     file, before = copy / BEFORE[group][0], BEFORE[group][1]
     assert before in file.read_text()
     file.write_text(file.read_text().replace(before, FIELD + before, 1))
@@ -67,6 +68,10 @@ def test_an_option_is_one_field(copy: Path, eventually: Callable[..., Any], grou
     assert "How many cups there are.  [default: 7; x>=2]" in " ".join(said.split()).replace(". [", ".  [")
     refused = run("reconciler", "up", "--cups=1")
     assert (refused.returncode, "1 is not in the range x>=2" in refused.stderr) == (2, True)
+    config = copy / "config.yaml"
+    config.write_text("apiVersion: treeplane.dev/v1alpha1\nkind: ServerConfiguration\ncups: 1\n")
+    refused = run("reconciler", "up", "--config=config.yaml")
+    assert (refused.returncode, "config.yaml:3: cups: 1 is not in the range x>=2" in refused.stderr) == (2, True)
     shutil.copy(DOCUMENT, copy / "settings.md")
     run("reconciler.commands.settingspage", "settings.md")
     new = set((copy / "settings.md").read_text().splitlines()) - set(DOCUMENT.read_text().splitlines())

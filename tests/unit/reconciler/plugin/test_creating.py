@@ -125,7 +125,7 @@ def test_a_location_that_is_none(here: Here, fake: type[Fake], typed: str) -> No
 
 def test_one_that_is_there(here: Here, fake: type[Fake]) -> None:
     here("create", "x")
-    assert here("create", "x") == Done(1, "", 'Error: workspaces "x" already exists\n')
+    assert here("create", "x") == Done(3, "", 'Error: workspaces "x" already exists\n')
     fake.phases[:] = ["Scheduling", "Ready"]
     told = 'Workspace "x" (type root:universal) already exists.'
     assert here("create", "x", "--ignore-existing").out == f"{told} Waiting for it to be ready...\n{READY}"

@@ -100,7 +100,7 @@ def test_claims_are_answered_with_the_exports_verbs_and_identities(
 )
 def test_what_cannot_be_bound(treeplane: Treeplane, fake: type[Fake], arguments: list[str], text: str) -> None:
     done = treeplane("bind", *arguments)
-    assert done.exit_code in (1, 2)
+    assert done.exit_code in (2, 3)
     assert text in done.stderr
     assert "apibindings/db" not in fake.objects
 
@@ -108,7 +108,7 @@ def test_what_cannot_be_bound(treeplane: Treeplane, fake: type[Fake], arguments:
 def test_who_may_not_bind_reads_the_servers_words(treeplane: Treeplane, fake: type[Fake]) -> None:
     fake.refused = "unable to create APIBinding: no permission to bind to export root:shop:db"
     done = treeplane("bind", "root:shop:db")
-    assert (done.exit_code, done.stderr) == (1, f"Error: {fake.refused}\n")
+    assert (done.exit_code, done.stderr) == (3, f"Error: {fake.refused}\n")
 
 
 def test_time_is_over(treeplane: Treeplane, fake: type[Fake]) -> None:
@@ -177,4 +177,4 @@ def test_what_others_wrote_does_nothing_to_a_terminal(treeplane: Treeplane, fake
 def test_a_claim_that_is_not_there(treeplane: Treeplane, fake: type[Fake]) -> None:
     fake.objects["apibindings/b"] = binding()
     done = treeplane("claims", "accept", "b", "--resource", "pods")
-    assert (done.exit_code, done.stderr) == (1, 'Error: APIBinding "b" has no claim "pods"\n')
+    assert (done.exit_code, done.stderr) == (3, 'Error: APIBinding "b" has no claim "pods"\n')

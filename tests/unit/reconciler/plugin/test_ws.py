@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -104,7 +105,7 @@ def test_refusals_change_nothing(ws: Run, fake: type[Fake], config: Path, argume
     fake.refused = "this fleet is changed in git: commit workspaces/root/x/workspace.yaml and push"
     before = config.read_bytes()
     done = ws(*arguments)
-    assert done.returncode == 1
+    assert done.returncode == (2 if text in ("invalid workspace path", "unexpected arguments") else 3)
     assert done.stdout == ""
     assert done.stderr.startswith("Error: ")
     assert text in done.stderr
@@ -149,7 +150,7 @@ def test_the_base_context_is_no_workspace(ws: Run, config: Path) -> None:
     found = yaml.safe_load(config.read_text())
     config.write_text(yaml.safe_dump({**found, "current-context": "base"}))
     done = ws()
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "does not point to a workspace" in done.stderr
     assert ws("root").stdout == told("root")
 
@@ -163,7 +164,7 @@ def test_a_kubeconfig_that_does_not_serve(ws: Run, tmp_path: Path, text: str | N
     if text is not None:
         path.write_text(text)
     done = ws("--kubeconfig", str(path))
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -173,7 +174,7 @@ def test_a_server_that_is_away(ws: Run, config: Path) -> None:
     found["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1/clusters/root"
     config.write_text(yaml.safe_dump(found))
     done = ws()
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "https://127.0.0.1:1 does not answer" in done.stderr
 
 
@@ -185,3 +186,24 @@ def test_it_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("shp", "root:shop"), ("root:shop:wep", "root:shop:web"), ("shopp:web:deep", "root:shop:web:deep")],
+)
+def test_what_was_mistyped_is_answered_with_what_may_have_been_meant(ws: Run, typed: str, meant: str) -> None:
+    done = ws(typed)
+    assert done.returncode == 3
+    assert f"not found; did you mean {meant}?" in done.stderr
+    assert "did you mean" not in ws("quite-different").stderr
+
+
+def test_where_one_is_and_the_tree_as_data(ws: Run) -> None:
+    there = {"path": "root:shop", "cluster": "c-root-shop", "type": "root:universal", "at": ""}
+    assert json.loads(ws("root:shop", "-o", "json").stdout) == there
+    assert yaml.safe_load(ws("--output=yaml").stdout) == there
+    found = json.loads(ws("tree", "-o", "json").stdout)
+    assert [each["path"] for each in found] == ["root:shop", "root:shop:db", "root:shop:web", "root:shop:web:deep"]
+    assert found == yaml.safe_load(ws("tree", "-o", "yaml").stdout)
+    assert ws("tree", "-o", "text").returncode == 2
