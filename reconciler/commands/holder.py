@@ -330,7 +330,7 @@ class Holder:
         lookout, began = self._lookout, self._lookout.began
         if not lookout.looking.is_asked(began):
             return
-        head = (heads.desired if heads is not None else None) or ""
+        head = (heads.desired if heads is not None and not lookout.why else None) or ""
         served, repo = tree.fleet(self._store).commit.id, self._mirror.repository
         wrong = lookout.why
         if not wrong and not head:

@@ -101,10 +101,9 @@ class Observer:
         """Whoever asked for a look."""
         looking, lookout, shown = self._lookout.looking, self._lookout, tree.fleet(self._store).shown.id
         if looking.is_asked(lookout.began):
-            behind = (
-                f"the status branch is at {status:.10}, and {shown:.10} is shown" if status not in (None, shown) else ""
-            )
-            looking.answer(lookout.began, status or "", lookout.why or behind)
+            behind = f"the status branch is at {status or '':.10}, and {shown:.10} is shown"
+            wrong = lookout.why or (behind if status not in (None, shown) else "")
+            looking.answer(lookout.began, (status or "") if not lookout.why else "", wrong)
 
     def _look_again(self, paths: Collection[str]) -> None:
         """What comes from other repositories may be here by now."""
