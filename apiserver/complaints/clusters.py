@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.complaints.complaint import Complaint, ComplaintBatch, ComplaintKind, cut, said
+from apiserver.complaints.complaint import Complaint, ComplaintBatch, ComplaintKind, conditions_of, cut, said
 from apiserver.complaints.workspaces import listed
 from apiserver.model import conditions
 from apiserver.model.keys import Key
@@ -56,33 +56,31 @@ def _targets(view: View, records: Iterable[Record]) -> Iterator[Complaint]:
 
 
 def _target(path: str, key: Key, obj: Object) -> Iterator[Complaint]:
-    told = (obj.get("status") or {}).get("conditions") or []
+    told = conditions_of(obj)
     wrong = [each for name in _OF_TARGETS if (each := conditions.get(told, name)) is not None and _is_wrong(each)]
+    ready = conditions.get(told, "Ready")
+    if ready is not None and ready.get("status") == "Unknown":
+        wrong.insert(0, ready)
     if wrong:
-        yield Complaint(ComplaintKind.TARGET, f"{path}:{key.name}", _text(wrong), _describe("synctarget", key.name))
-
-
-def _is_wrong(told: Object) -> bool:
-    return told.get("status") == "False" or (told["type"] == "Ready" and told.get("status") == "Unknown")
+        where, what = f"{path}:{key.name}", _text(wrong)
+        yield Complaint(ComplaintKind.TARGET, where, what, _describe(path, "synctarget", key.name))
 
 
 def _placement(path: str, key: Key, obj: Object) -> Iterator[Complaint]:
-    told = (obj.get("status") or {}).get("conditions") or []
-    wrong = [
-        each
-        for name in _OF_PLACEMENTS
-        if (each := conditions.get(told, name)) is not None and each.get("status") == "False"
-    ]
+    told = conditions_of(obj)
+    wrong = [each for name in _OF_PLACEMENTS if (each := conditions.get(told, name)) is not None and _is_wrong(each)]
     if wrong:
-        yield Complaint(
-            ComplaintKind.PLACEMENT, f"{path}:{key.name}", _text(wrong[:1]), _describe("placement", key.name)
-        )
+        where, what = f"{path}:{key.name}", _text(wrong[:1])
+        yield Complaint(ComplaintKind.PLACEMENT, where, what, _describe(path, "placement", key.name))
+
+
+def _is_wrong(told: Object) -> bool:
+    return told.get("status") == "False"
 
 
 def _text(wrong: list[Object]) -> str:
     return cut("; ".join(f"{each.get('reason', '')}: {each.get('message', '')}" for each in wrong))
 
 
-def _describe(kind: str, name: str) -> str:
-    """In the workspace that the complaint names."""
-    return said("kubectl", "describe", kind, name)
+def _describe(path: str, kind: str, name: str) -> str:
+    return f"{said('kubectl', 'ws', path)} && {said('kubectl', 'describe', kind, name)}"

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from apiserver.model.conditions import Condition
+
 MOST = 20
 """Complaints of a kind that are listed; of more the number is told."""
 LONGEST = 600
@@ -123,6 +125,13 @@ def together(batches: Sequence[ComplaintBatch]) -> tuple[tuple[Complaint, ...], 
             kind = str(batch.listed[0].kind)
             numbers[kind] = numbers.get(kind, 0) + batch.number - len(batch.listed)
     return tuple(sorted(listed, key=lambda each: order.get(each.kind, len(order)))), numbers
+
+
+def conditions_of(obj: dict[str, Any]) -> list[Condition]:
+    """Those of an object, whatever else its writer put there."""
+    status = obj.get("status")
+    found = status.get("conditions") if isinstance(status, dict) else None
+    return [each for each in found if isinstance(each, dict) and "type" in each] if isinstance(found, list) else []
 
 
 def cut(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.complaints.complaint import MOST, Complaint, ComplaintBatch, ComplaintKind, cut, said
+from apiserver.complaints.complaint import MOST, Complaint, ComplaintBatch, ComplaintKind, conditions_of, cut, said
 from apiserver.model import conditions
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS
@@ -59,20 +59,18 @@ def _held(record: WorkspaceRecord) -> Complaint:
 
 
 def _sources(path: str, obj: Object) -> Iterator[Complaint]:
-    wrong = [each for each in _told(obj) if each.get("type") in indexes.OF_SOURCES and each.get("status") == "False"]
+    wrong = [
+        each for each in conditions_of(obj) if each.get("type") in indexes.OF_SOURCES and each.get("status") == "False"
+    ]
     if wrong:
         text = "; ".join(f"{each.get('reason', '')}: {each.get('message', '')}" for each in wrong)
         yield Complaint(ComplaintKind.SOURCE, path, cut(text), said("treeplane", "reconcile-now", path))
 
 
 def _locked(path: str, obj: Object) -> Iterator[Complaint]:
-    applied = conditions.get(_told(obj), pins.APPLIED)
+    applied = conditions.get(conditions_of(obj), pins.APPLIED)
     if applied is not None and applied.get("reason") == indexes.SECRETS_LOCKED:
         yield Complaint(ComplaintKind.SECRET, path, cut(str(applied.get("message", ""))))
-
-
-def _told(obj: Object) -> list[Object]:
-    return (obj.get("status") or {}).get("conditions") or []
 
 
 def _path(view: View, key: Key) -> str:

@@ -284,7 +284,7 @@ def _amiss(key: Key, value: bytes) -> Iterable[str]:
     wrong = {each.get("type") for each in told if each.get("status") == "False"}
     if key.resource == PLACEMENTS:
         return (PLACEMENT_AMISS,) if wrong & OF_PLACEMENTS else ()
-    return (SOURCE_AMISS,) if wrong & OF_SOURCES else ()
+    return (SOURCE_AMISS,) if key.resource == LOGICAL_CLUSTERS and wrong & OF_SOURCES else ()
 
 
 AMISS = Index("amiss", 1, _amiss, b'"status":"False"', frozenset({PLACEMENTS, LOGICAL_CLUSTERS}), counted=True)

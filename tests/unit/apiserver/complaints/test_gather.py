@@ -169,7 +169,10 @@ def test_a_placement_says_the_first_that_is_wrong(world: World) -> None:
     world.put(indexes.PLACEMENTS, WEB.cluster, "xyz", condition("Synced", False, "ApplyFailed", "ConfigMap a/b: no"))
     first, second = world.wrong()
     assert first == Complaint(
-        ComplaintKind.PLACEMENT, "root:shop:web:web", "NoValidTarget: none is ready", "kubectl describe placement web"
+        ComplaintKind.PLACEMENT,
+        "root:shop:web:web",
+        "NoValidTarget: none is ready",
+        "kubectl ws root:shop:web && kubectl describe placement web",
     )
     assert second.what == "ApplyFailed: ConfigMap a/b: no"
 
@@ -188,7 +191,10 @@ def test_a_sync_target(world: World, told: Object) -> None:
     world.workspace(WEB)
     world.put(SYNC_TARGETS, WEB.cluster, "eu", *([] if told["type"] == "Ready" else [condition("Ready", True)]), told)
     assert world.only() == Complaint(
-        ComplaintKind.TARGET, "root:shop:web:eu", f"{told['reason']}: why", "kubectl describe synctarget eu"
+        ComplaintKind.TARGET,
+        "root:shop:web:eu",
+        f"{told['reason']}: why",
+        "kubectl ws root:shop:web && kubectl describe synctarget eu",
     )
 
 
@@ -258,6 +264,27 @@ def test_of_many_a_few_are_listed_and_all_counted(world: World) -> None:
     found = gather(world.store, world.place)
     assert found.more == {"held": 5, "source": 5, "placement": 5, "target": 5}
     assert len(found.listed) == 4 * MOST
+
+
+@pytest.mark.parametrize(
+    "status",
+    [None, 7, [], {"conditions": 7}, {"conditions": [None, 7, {}, {"type": []}, {"type": "Ready"}]},
+     {"conditions": [{"type": "Ready", "status": "False", "reason": {}, "message": ["a"]}]}],
+)  # fmt: skip
+def test_a_status_that_is_none_is_nobodys_loss(world: World, status: Any) -> None:
+    """Whoever may write one hides nothing that is wrong with others."""
+    world.workspace(WorkspaceRecord(WEB.path, WEB.cluster, WEB.parent, errors=["a:1: b"]))
+    for resource in (SYNC_TARGETS, indexes.PLACEMENTS, LOGICAL_CLUSTERS):
+        obj = orjson.dumps({"metadata": {"name": "x"}, "status": status})
+        world.store.write(Put(Key(resource, WEB.cluster, "", "x"), obj)).result()
+    assert "held" in [each.kind for each in world.wrong()]
+
+
+def test_another_kind_of_the_same_name_is_no_placement(world: World) -> None:
+    world.workspace(WEB)
+    world.put(f"{indexes.PLACEMENTS}:9f86d081", WEB.cluster, "x", condition("Ready", False))
+    world.put(f"{LOGICAL_CLUSTERS}:9f86d081", WEB.cluster, "x", condition("SourceFollowed", False))
+    assert world.wrong() == []
 
 
 def test_what_others_chose_is_cut(world: World) -> None:
