@@ -61,6 +61,7 @@ bench: $(STAMP) clusters
 	@$(BIN)/python bench/history.py $(WORKSPACES)
 	@$(BIN)/python bench/at_commit.py $(WORKSPACES)
 	@$(BIN)/python bench/drill.py $(WORKSPACES)
+	@$(BIN)/python bench/status_command.py $(WORKSPACES)
 	@$(BIN)/python bench/burst.py
 	@$(BIN)/python bench/statuses.py
 	@$(BIN)/python bench/rendering.py

@@ -5,14 +5,16 @@ Called by API workers and by the reconciler: what is declared, and so kept up by
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from apiserver.auth import rbac
 from apiserver.registry import catalog, indexes
 from apiserver.settings import ServerSettings
+from apiserver.storage import lmdb
 from apiserver.storage.declared import Declared
 from apiserver.storage.lmdb import open_store
-from apiserver.storage.protocol import Store
+from apiserver.storage.protocol import Store, View
 
 DECLARED = Declared(indexes.ALL, rbac.MARKED | rbac.LIMITING | catalog.MARKED)
 """Marked is what kinds and rights are made of: a change of any of them makes workers look again."""
@@ -26,6 +28,11 @@ def open_main_store(settings: ServerSettings, *, start: int | None = None) -> St
 def open_target_store(settings: ServerSettings, directory: Path) -> Store:
     """An embedded sync target's store; `directory` is one below settings.targets_dir."""
     return open_at(directory, sync=settings.sync_writes)
+
+
+def looking_at(directory: Path) -> AbstractContextManager[View]:
+    """A store of Kubernetes' objects as it is now, whether or not a server runs (see lmdb.looking_at for errors)."""
+    return lmdb.looking_at(directory, DECLARED)
 
 
 def open_at(directory: Path, *, sync: bool, start: int | None = None) -> Store:

@@ -94,6 +94,8 @@ CLUSTER_ROLES: dict[str, Manifest] = {
             ],
         ),
         _role("system:kcp:metrics-reader", [_urls(["get"], ["/metrics"])]),
+        _role("system:treeplane:status-reader", [_urls(["get"], ["/status"])]),
+        _role("system:treeplane:look-requester", [_urls(["get", "post"], ["/reconcile"])]),
     )
 }
 """By name."""

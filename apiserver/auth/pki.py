@@ -275,6 +275,12 @@ def _good(authority: _Authority, pair: Pair, wanted: _Wanted) -> bool:
     return set(names) == {_general_name(host) for host in wanted.hosts}
 
 
+def ends(pem: bytes) -> float:
+    """When the first certificate in a file's content ends, in seconds since 1970. Raises ValueError where there is
+    none."""
+    return x509.load_pem_x509_certificate(pem).not_valid_after_utc.timestamp()
+
+
 def _near_end(certificate: x509.Certificate) -> bool:
     return certificate.not_valid_after_utc - datetime.now(UTC) < RENEW_BEFORE
 

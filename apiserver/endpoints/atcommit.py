@@ -22,7 +22,10 @@ from apiserver.registry.tree import workspace_at
 PAST = Attributes("get", path="/commits")
 """What somebody has to be allowed in root who reads workspaces that are not there any more."""
 READING = frozenset({"get", "list", "head"})
-NOT_HERE = frozenset({RequestRoute.HEALTH, RequestRoute.ISSUER, RequestRoute.JWKS, RequestRoute.METRICS})
+NOT_HERE = frozenset({
+    RequestRoute.HEALTH, RequestRoute.ISSUER, RequestRoute.JWKS, RequestRoute.METRICS, RequestRoute.STATUS,
+    RequestRoute.RECONCILE,
+})  # fmt: skip
 """What says something of the server, and nothing of a commit."""
 
 

@@ -33,8 +33,10 @@ from apiserver.endpoints.listcounts import ListCounts
 from apiserver.endpoints.metrics import metrics, no_metrics
 from apiserver.endpoints.paths import RequestPath, RequestRoute, Scope, parse
 from apiserver.endpoints.realms import Realm, Realms, RealmWorld, Targets, fleet, loading
+from apiserver.endpoints.reconciling import reconcile
 from apiserver.endpoints.requested import at_home, attributes, renamed, verb_of, waits
 from apiserver.endpoints.sockets import SocketExchange
+from apiserver.endpoints.statuses import status
 from apiserver.endpoints.version import server_version
 from apiserver.endpoints.writes import Writes
 from apiserver.model.errors import StatusError, forbidden, method_not_allowed
@@ -50,7 +52,10 @@ from apiserver.storage.protocol import Store
 _LATER = "/services/"
 """Views that clients of kcp may look for."""
 
-_OF_PROCESS = frozenset({RequestRoute.HEALTH, RequestRoute.ISSUER, RequestRoute.JWKS, RequestRoute.METRICS})
+_OF_PROCESS = frozenset({
+    RequestRoute.HEALTH, RequestRoute.ISSUER, RequestRoute.JWKS, RequestRoute.METRICS, RequestRoute.STATUS,
+    RequestRoute.RECONCILE,
+})  # fmt: skip
 """What says something of the server, and nothing of a world."""
 
 _TROUBLE = Attributes("get", "core.kcp.io", "v1alpha1", "logicalclusters", name="cluster")
@@ -275,10 +280,13 @@ class KubernetesAPI:
         await self._writes.serve(asking, verb)
 
     async def _other(self, exchange: Exchange, world: RealmWorld, place: RequestPath, user: User) -> None:
+        if world.view is not None and place.route in _OF_PROCESS:
+            raise NoSuchPath if exchange.method in ("GET", "HEAD") else method_not_allowed()
+        if place.route is RequestRoute.RECONCILE:
+            await reconcile(exchange, world, self.settings.data_dir)
+            return
         if exchange.method not in ("GET", "HEAD"):
             raise method_not_allowed()
-        if world.view is not None and place.route in _OF_PROCESS:
-            raise NoSuchPath
         match place.route:
             case RequestRoute.HEALTH:
                 texts = world.path == ROOT and world.authorize(user, _TROUBLE).allowed
@@ -294,6 +302,8 @@ class KubernetesAPI:
             case RequestRoute.METRICS:
                 is_cluster = world.scope is Scope.TARGET or _is_whole(world)
                 await (metrics(exchange, world) if is_cluster else no_metrics(exchange))
+            case RequestRoute.STATUS:
+                await status(exchange, world, self.settings)
             case _:
                 if exchange.path.startswith(_LATER):
                     view = "/".join(exchange.path.split("/")[:3])

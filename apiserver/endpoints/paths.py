@@ -48,6 +48,8 @@ class RequestRoute(Enum):
     SERVER_VERSION = "server version"
     HEALTH = "health"
     METRICS = "metrics"
+    STATUS = "status"
+    RECONCILE = "reconcile"
     ISSUER = "issuer"
     JWKS = "keys of the issuer"
     NESTED = "a workspace inside a workspace's URL"
@@ -95,6 +97,8 @@ _FIXED = {
     "/openapi/v2": RequestRoute.OPENAPI_V2,
     "/openapi/v3": RequestRoute.OPENAPI_V3,
     "/metrics": RequestRoute.METRICS,
+    "/status": RequestRoute.STATUS,
+    "/reconcile": RequestRoute.RECONCILE,
     "/.well-known/openid-configuration": RequestRoute.ISSUER,
     JWKS: RequestRoute.JWKS,
 }

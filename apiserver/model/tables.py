@@ -96,6 +96,11 @@ class Table(StrEnum):
     """`of`, <commit> → who is known to have pushed it; `nth`, <number> → the commit that was noted as that one; `next`
     → the number that is free (reconciler/statusbranch/pushers.py)."""
 
+    LOOKS = "looks"
+    """`~away`, `~waiting` → that the fleet's repository does not answer, or has what is not served yet; `~fleet`,
+    <logical cluster> → what was found when somebody asked to have it, or the workspace's source, looked at
+    (registry/looks.py)."""
+
     APPOINTMENTS = "appointments"
     """<controller>, <minute>, <key> → when the controller looks at the key again."""
 

@@ -1,7 +1,7 @@
 """What the fleet's stores index of Kubernetes' objects: who belongs to whom, what is ending, what ends by itself, whose
 tokens stand where, which namespaces run somewhere, what is placed where, who is bound to what, whose an identity is,
 what has finalizers, which workspaces are inactive, which require groups, which roles are made of others, what is
-mounted where, which workspaces wait for which program.
+mounted where, which workspaces wait for which program, which objects say that something of theirs is amiss.
 
 Declared in apiserver/stores.py, so that every process that writes keeps them up; read by the controllers, who look up
 what they would have to remember otherwise. A term is made of what stands in the object and nothing else.
@@ -270,5 +270,35 @@ def _awaiting(lifecycle: Lifecycle) -> Index:
 AWAITING = {each.word: _awaiting(each) for each in LIFECYCLES}
 """By the word of a Lifecycle: name of a program → the LogicalClusters of workspaces that wait for it."""
 
+PLACEMENT_AMISS, SOURCE_AMISS, LOCKED = "placement", "source", "locked"
+OF_PLACEMENTS = frozenset({"Ready", "Scheduled", "Synced"})
+"""Conditions of a Placement of which none is to be False."""
+OF_SOURCES = frozenset({"SourceFollowed", "SourceStatusWritten"})
+"""Conditions of a LogicalCluster whose workspace has its content from another repository."""
+SECRETS_LOCKED = "SecretsLocked"
+"""The reason of CommitApplied where something encrypted stays as it was."""
+
+
+def _amiss(key: Key, value: bytes) -> Iterable[str]:
+    told = (orjson.loads(value).get("status") or {}).get("conditions") or ()
+    wrong = {each.get("type") for each in told if each.get("status") == "False"}
+    if key.resource == PLACEMENTS:
+        return (PLACEMENT_AMISS,) if wrong & OF_PLACEMENTS else ()
+    return (SOURCE_AMISS,) if key.resource == LOGICAL_CLUSTERS and wrong & OF_SOURCES else ()
+
+
+AMISS = Index("amiss", 1, _amiss, b'"status":"False"', frozenset({PLACEMENTS, LOGICAL_CLUSTERS}), counted=True)
+"""`PLACEMENT_AMISS` → Placements that are not placed or not synced; `SOURCE_AMISS` → LogicalClusters of workspaces
+whose source is not followed or not written to."""
+
+
+def _locked(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
+    told = (orjson.loads(value).get("status") or {}).get("conditions") or ()
+    return (LOCKED,) if any(each.get("reason") == SECRETS_LOCKED for each in told) else ()
+
+
+LOCKING = Index("locking", 1, _locked, f'"{SECRETS_LOCKED}"'.encode(), frozenset({LOGICAL_CLUSTERS}), counted=True)
+"""`LOCKED` → LogicalClusters of workspaces of which something encrypted cannot be read here."""
+
 ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, KEEPING, TAKEN, SLICED, IDENTITIES, FINALIZERS,
-       INACTIVE, REQUIRING, AGGREGATED, MOUNTS, *AWAITING.values())  # fmt: skip
+       INACTIVE, REQUIRING, AGGREGATED, MOUNTS, AMISS, LOCKING, *AWAITING.values())  # fmt: skip

@@ -20,7 +20,7 @@ from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Internal, Key
 from apiserver.model.paths import ROOT
 from apiserver.model.tables import Table, row_key
-from apiserver.registry import shards, workspacerow
+from apiserver.registry import looks, shards, workspacerow
 from apiserver.registry.workspacerow import Known, expanded, shortened
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import NEVER, Absent, Check, Delete, DeleteRow, Op, Put, PutRow, Row, View
@@ -356,7 +356,8 @@ def forgotten(record: WorkspaceRecord) -> list[Op]:
     it comes last."""
     listed = (Table.HELD, record.errors), (Table.LEAVING, record.leaves), (Table.PINNED, record.due)
     lists = [DeleteRow(table, record.path) for table, is_there in listed if is_there]
-    lists += [DeleteRow(Table.SOURCED, record.path)] if _is_sourced(record) else []
+    if _is_sourced(record):
+        lists += [DeleteRow(Table.SOURCED, record.path), looks.forgotten(record.cluster)]
     lists += [untyped(record)] if record.stored else []
     kept = ((table, record.cluster) for table in (Table.KEPT_SECRETS, Table.AGE_KEYS, Table.RENDERINGS))
     gone = (DeleteRow(table, row) for table, row in (*kept, (Table.WORKSPACES, record.path)))
@@ -426,6 +427,11 @@ def held(store: View) -> dict[str, list[str]]:
     """Workspaces whose newest content is held back: path → errors. Reads these alone."""
     found = (workspace_at(store, row.key) for row in rows(store, Table.HELD))
     return {record.path: record.errors for record in found if record is not None}
+
+
+def count_held(store: View) -> int:
+    """How many these are."""
+    return sum(1 for _ in rows(store, Table.HELD))
 
 
 def leaving(store: View) -> dict[str, WorkspaceRecord]:

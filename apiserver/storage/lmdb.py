@@ -20,6 +20,7 @@ from apiserver.storage.declared import Declared
 from apiserver.storage.doorbell import Doorbell
 from apiserver.storage.lmdb_environment import LmdbEnvironment, StoreSettings
 from apiserver.storage.lmdb_group import Under
+from apiserver.storage.lmdb_looking import LookingEnvironment
 from apiserver.storage.lmdb_reader import Reader
 from apiserver.storage.lmdb_writer import WriterThread
 from apiserver.storage.protocol import CheckRow, Op, Store, View
@@ -45,6 +46,18 @@ def open_store(
     LibraryError if this process has the directory open already, and Damaged if others use what is to be set aside.
     """
     return LmdbStore(directory, declared, sync, start, settings or StoreSettings())
+
+
+@contextmanager
+def looking_at(directory: Path, declared: Declared) -> Iterator[View]:
+    """The store in `directory` as it is now, for one thread and until the end of the block; who serves from it is not
+    disturbed. Raises one of lmdb_looking.UNREADABLE where there is none, or none that can be read as it is."""
+    env = LookingEnvironment(directory, declared, StoreSettings())
+    try:
+        with env.read() as txn:
+            yield Reader(env, lambda: nullcontext(txn))
+    finally:
+        env.close()
 
 
 def _opened(

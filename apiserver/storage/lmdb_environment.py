@@ -85,19 +85,8 @@ class LmdbEnvironment:
     ) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         directory.chmod(0o700)
-        self.directory = directory
-        self.indexes = Indexes(declared.indexes)
-        self._resizing = threading.Lock()
-        self._looked = (-1, 0)
+        self._remember_nothing(directory, declared)
         self.lmdb = open_files(str(directory), map_size=settings.map_size, readers=settings.readers, sync=sync)
-        self.hold: soundness.Hold | None = None
-        """Says that the directory is in use."""
-        self.templates: Remembered[bytes, bytes] = Remembered(_TEMPLATES)
-        """By number, as far as they were read."""
-        self.seen_templates: Remembered[bytes, bool] = Remembered(_SEEN)
-        """Digests of those that came once."""
-        self._ids: dict[str, bytes] = {}
-        self._names: dict[bytes, str] = {}
         try:
             soundness.check_pages(directory, self.lmdb)
             self.lmdb.reader_check()
@@ -109,15 +98,31 @@ class LmdbEnvironment:
             self.lmdb.close()
             raise
 
-    def _open_tables(self, txn: Transaction) -> None:
-        self.state_table = self.lmdb.open_db(b"state", txn=txn)
-        self.objects = self.lmdb.open_db(b"objects", txn=txn)
-        self.log = self.lmdb.open_db(b"log", txn=txn)
-        self.next = self.lmdb.open_db(b"next", txn=txn)
-        self._resources = self.lmdb.open_db(b"resources", txn=txn)
-        self.counts = self.lmdb.open_db(b"counts", txn=txn)
-        self.rows = self.lmdb.open_db(b"rows", txn=txn)
-        self.templates_table = self.lmdb.open_db(b"templates", txn=txn)
+    def _remember_nothing(self, directory: Path, declared: Declared) -> None:
+        """What this process knows of the files beside what stands in them."""
+        self.directory = directory
+        self.indexes = Indexes(declared.indexes)
+        self._resizing = threading.Lock()
+        self._looked = (-1, 0)
+        self.hold: soundness.Hold | None = None
+        """Says that the directory is in use."""
+        self.templates: Remembered[bytes, bytes] = Remembered(_TEMPLATES)
+        """By number, as far as they were read."""
+        self.seen_templates: Remembered[bytes, bool] = Remembered(_SEEN)
+        """Digests of those that came once."""
+        self._ids: dict[str, bytes] = {}
+        self._names: dict[bytes, str] = {}
+
+    def _open_tables(self, txn: Transaction | None, *, create: bool = True) -> None:
+        """`txn` None: one of its own for each, since a reader's keeps none of them open behind its end."""
+        self.state_table = self.lmdb.open_db(b"state", txn=txn, create=create)
+        self.objects = self.lmdb.open_db(b"objects", txn=txn, create=create)
+        self.log = self.lmdb.open_db(b"log", txn=txn, create=create)
+        self.next = self.lmdb.open_db(b"next", txn=txn, create=create)
+        self._resources = self.lmdb.open_db(b"resources", txn=txn, create=create)
+        self.counts = self.lmdb.open_db(b"counts", txn=txn, create=create)
+        self.rows = self.lmdb.open_db(b"rows", txn=txn, create=create)
+        self.templates_table = self.lmdb.open_db(b"templates", txn=txn, create=create)
 
     def _check_boot(self, txn: Transaction, sync: bool) -> None:
         """What was written without syncing is whole as long as the machine runs on. Raises Damaged."""
@@ -168,6 +173,14 @@ class LmdbEnvironment:
         """The indexes that are whole, with their versions."""
         rows = (txn.get(_INDEXES_KEY, db=self.state_table) or b"").decode().splitlines()
         return {name: int(version) for name, _, version in (row.rpartition(" ") for row in rows)}
+
+    def format(self, txn: Transaction) -> bytes | None:
+        """What the store is kept in; None where that is not said."""
+        return txn.get(_FORMAT_KEY, db=self.state_table)
+
+    def boot(self, txn: Transaction) -> bytes | None:
+        """The start of the machine after which something was written without syncing; None where nothing was."""
+        return txn.get(_BOOT_KEY, db=self.state_table)
 
     def put_built(self, txn: Transaction, built: dict[str, int]) -> None:
         text = "\n".join(f"{name} {version}" for name, version in sorted(built.items()))

@@ -1,6 +1,7 @@
 """The door to LMDB: the one module that imports its binding, which the others of the store ask by these names.
 
-`open_files` is for whoever serves from a store, `read_only` for whoever only looks whether it can be read.
+`open_files` is for whoever serves from a store, `look_only` for whoever looks at one that others may serve from,
+`read_only` for whoever only looks whether it can be read.
 """
 
 from __future__ import annotations
@@ -49,6 +50,11 @@ def open_files(directory: str, *, map_size: int, readers: int, sync: bool) -> Fi
         readahead=False,
         mode=0o700,  # the directory's; LMDB takes the execute bits off for its files
     )
+
+
+def look_only(directory: str, *, map_size: int) -> Files:
+    """Opened for reading, beside whoever serves from it."""
+    return lmdb.open(directory, map_size=map_size, readonly=True, max_dbs=_PARTS, create=False, readahead=False)
 
 
 def read_only(directory: str) -> Files:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from apiserver import bell
 from apiserver.model import commits
 from apiserver.model.commits import NONE
 from apiserver.push import listen_push
@@ -130,7 +131,7 @@ class Holder:
         forget(self._store)
         if self._lends():
             self._teller.lends()  # it takes a moment to be there
-        self._teller.attach(self._store)
+        self._lookout.attach(self._store)
         self._teller.over(Trouble.OBSERVING)
         if not self._first_load(beginning):
             return
@@ -201,8 +202,10 @@ class Holder:
     @contextlib.contextmanager
     def _watched(self) -> Iterator[None]:
         """Whatever moves the branch wakes who follows it."""
-        watcher = HeadWatcher(self._settings.source, self._lookout.ring, self._settings.poll)
-        stop_listening = listen_push(self._settings.data_dir, self._lookout.wake.set)
+        lookout, data_dir = self._lookout, self._settings.data_dir
+        watcher = HeadWatcher(self._settings.source, lookout.ring, self._settings.poll, lookout.looking.planned)
+        stop_listening = listen_push(data_dir, lookout.wake.set)
+        stop_asking = bell.listen(data_dir, bell.LOOK, partial(self._asked, watcher))
         watcher.start()
         self._verdicts.begin()
         if self._pushes is not None:
@@ -214,8 +217,16 @@ class Holder:
             if self._pushes is not None:
                 self._pushes.end()
             self._verdicts.end()
+            stop_asking()
             stop_listening()
             watcher.stop()
+
+    def _asked(self, watcher: HeadWatcher, about: bytes) -> None:
+        """Somebody wants the fleet's repository looked at now, or a workspace's source."""
+        if about:
+            self._sourcing.ask(about.decode(errors="replace"))
+        else:
+            self._lookout.ask(watcher)
 
     def _serve(self) -> None:
         self._beside.start()
@@ -298,6 +309,7 @@ class Holder:
         heads = self._lookout.heads()
         if heads is not None:
             self._take(heads)
+        self._answer(heads)
         changed = self._secrets.changed()
         if changed:
             self._judge_again(changed)
@@ -312,6 +324,20 @@ class Holder:
         except RepositoryError as error:
             self._teller.trouble(str(error))
         return woken
+
+    def _answer(self, heads: Heads | None) -> None:
+        """Whoever asked for a look."""
+        lookout, began = self._lookout, self._lookout.began
+        if not lookout.looking.is_asked(began):
+            return
+        head = (heads.desired if heads is not None and not lookout.why else None) or ""
+        served, repo = tree.fleet(self._store).commit.id, self._mirror.repository
+        wrong = lookout.why
+        if not wrong and not head:
+            wrong = f"the repository has no branch {self._mirror.branch}"
+        elif not wrong and head != served and not repo.is_ancestor(head, served):
+            wrong = tree.troubles(self._store).get(Trouble.HELD, f"commit {head:.10} is not served yet")
+        lookout.looking.answer(began, head, wrong)
 
     def _judge_again(self, paths: Collection[str]) -> None:
         with self._outcomes.watching():
@@ -331,13 +357,16 @@ class Holder:
             if not at_once and self._makes_large(head):
                 self._large = True
                 return
+            self._lookout.looking.seen(head)
             with self._under_way:
                 self._who.ahead_of(head)
                 loaded = self._loader.load(commits.own(head))
         except RepositoryError as error:
             self._teller.trouble(str(error))
+            self._lookout.looking.waits()
             return
         self._seen = head
+        self._note_served(head)
         if self._looked:
             self._looked = False
             self._lookout.wake.set()  # what came meanwhile, and was not taken
@@ -347,6 +376,12 @@ class Holder:
             self._pushes.settle(self._mirror.repository)
         self._verdicts.say(loaded)
         self._outcomes.loaded(loaded)
+
+    def _note_served(self, head: str) -> None:
+        if tree.fleet(self._store).commit.id == head:
+            self._lookout.looking.served()
+        else:
+            self._lookout.looking.waits()
 
     def _makes_large(self, head: str) -> bool:
         if self._settings.roles != "auto" or not isinstance(self._beside, Beside):
@@ -360,6 +395,7 @@ class Holder:
     def _meanwhile(self) -> None:
         """Between two workspaces of a commit that is being loaded: what was pushed or written since goes before the
         rest of it, if it may."""
+        self._lookout.looking.waits(long=True)
         if not self._lookout.wake.is_set():
             return
         self._lookout.wake.clear()

@@ -7,13 +7,17 @@ and everybody else goes by what it found.
 from __future__ import annotations
 
 import threading
+import time
 
+from apiserver.storage.protocol import Store
+from reconciler.commands.looking import Looking
 from reconciler.commands.start import StartRefused
 from reconciler.commands.teller import Teller
 from reconciler.controllers.fleetcondition import Trouble
 from reconciler.layout.fleet import status_branch
 from reconciler.repository.errors import DivergedStatus, RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
+from reconciler.repository.watch import HeadWatcher
 from reconciler.statusbranch.naming import Undecided, described, in_use, served_before
 
 _AGAIN = 1.0
@@ -29,6 +33,9 @@ class Lookout:
         self._teller = teller
         self.away = False
         """Whether the source did not answer when it was asked last."""
+        self.began, self.why = 0.0, ""
+        """When that look began (seconds since 1970), and what was wrong."""
+        self.looking = Looking()
 
     def first(self) -> Heads | None:
         """Waits until the repository answers and has the branch; None at the end. One that is away, but was seen
@@ -51,12 +58,15 @@ class Lookout:
 
     def look(self) -> Heads | None:
         """Asks the source; None where it does not answer."""
+        began = time.time()
         try:
             heads = self._mirror.refresh()
         except RepositoryError as error:
             self._failed(error)
+            self.began = began
             return None
-        self.away = False
+        self.away, self.why, self.began = False, "", began
+        self.looking.answers()
         self._teller.over(Trouble.REMOTE_AWAY, Trouble.STATUS_BRANCH_DIVERGED)
         return heads
 
@@ -64,14 +74,25 @@ class Lookout:
         """As they are by now; of a URL, as it was last seen."""
         return self._mirror.last_seen() if self._mirror.is_remote else self.look()
 
+    def attach(self, store: Store) -> None:
+        """From now on what is known of the source stands in the store, too."""
+        self._teller.attach(store)
+        self.looking.attach(store)
+
     def ring(self) -> bool:
         """Called by the watcher; whether the source answers."""
         answers = not self._mirror.is_remote or self.look() is not None
         self.wake.set()
         return answers
 
+    def ask(self, watcher: HeadWatcher) -> None:
+        """Somebody wants the source looked at now."""
+        self.looking.ask()
+        watcher.ring()
+
     def _failed(self, error: RepositoryError) -> None:
-        self.away = True
+        self.away, self.why = True, str(error)
+        self.looking.failed()
         diverged = isinstance(error, DivergedStatus)
         self._teller.trouble(str(error), Trouble.STATUS_BRANCH_DIVERGED if diverged else Trouble.REMOTE_AWAY)
 

@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Collection
 
+from apiserver import bell
 from apiserver.push import listen_push
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
@@ -56,17 +57,19 @@ class Observer:
 
     def run(self, beginning: Beginning) -> None:
         assert beginning.recorded is not None
-        self._teller.attach(self._store)
+        self._lookout.attach(self._store)
         self._is_held_by(beginning.holder)
         began, shown = time.monotonic(), tree.fleet(self._store).shown
         if shown and self._mirror.repository.has(shown.id):
             self._follow(beginning.recorded, self._secrets.not_served(self._store))
         else:
             self._shown.begin(beginning.recorded, beginning.holder, self._teller.progress)
-            self._teller.attach(self._store)  # which forgot what was told
+            self._lookout.attach(self._store)  # which forgot what was told
         self._teller.loaded(self._store, beginning.recorded.source, time.monotonic() - began)
-        watcher = HeadWatcher(self._settings.source, self._lookout.ring, self._settings.poll)
-        stop_listening = listen_push(self._settings.data_dir, self._lookout.wake.set)
+        lookout, data_dir = self._lookout, self._settings.data_dir
+        watcher = HeadWatcher(self._settings.source, lookout.ring, self._settings.poll, lookout.looking.planned)
+        stop_listening = listen_push(data_dir, lookout.wake.set)
+        stop_asking = bell.listen(data_dir, bell.LOOK, lambda _: lookout.ask(watcher))
         watcher.start()
         self._tidying.start()
         self._sourcing.start()
@@ -77,6 +80,7 @@ class Observer:
                 self._lookout.wake.clear()
                 self._look()
         finally:
+            stop_asking()
             stop_listening()
             watcher.stop()
             self._sourcing.close()
@@ -91,6 +95,15 @@ class Observer:
         if status != shown.id or changed:
             self._follow(RecordedFleet(self._mirror.repository, status), changed)
         self._sourcing.serve(self._look_again)
+        self._answer(heads.status if heads is not None else None)
+
+    def _answer(self, status: str | None) -> None:
+        """Whoever asked for a look."""
+        looking, lookout, shown = self._lookout.looking, self._lookout, tree.fleet(self._store).shown.id
+        if looking.is_asked(lookout.began):
+            behind = f"the status branch is at {status or '':.10}, and {shown:.10} is shown"
+            wrong = lookout.why or (behind if status not in (None, shown) else "")
+            looking.answer(lookout.began, (status or "") if not lookout.why else "", wrong)
 
     def _look_again(self, paths: Collection[str]) -> None:
         """What comes from other repositories may be here by now."""

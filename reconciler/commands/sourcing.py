@@ -21,6 +21,7 @@ from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from reconciler.commands.excerpting import FollowedSources
 from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.sourceasking import SourceAsking
 from reconciler.commands.sourcesettings import follow_settings, trust
 from reconciler.controllers import sourcecondition
 from reconciler.controllers.sourcecondition import told
@@ -41,6 +42,8 @@ from reconciler.sourcing.follower import SourceFollower
 
 _SELDOM = 1.0
 """Seconds at least between two looks at what is to be followed, where nothing rings."""
+_ASKED = 0.2
+"""The same where somebody waits for what a look finds."""
 _END = 5.0
 """Seconds that what is under way may take at the end."""
 _HOSTED = "/git/fleet.git"
@@ -85,6 +88,7 @@ class Sourcing:
         self._told: dict[str, Condition] = {}
         self._commit = NONE
         self._again, self._seen, self._news = 0.0, -1, False
+        self._asking = SourceAsking(store)
         self._follower: SourceFollower | None = None
 
     def lend(self, loader: Loader) -> None:
@@ -103,7 +107,22 @@ class Sourcing:
             self._follower.close(_END)
             self._follower = None
 
+    def ask(self, path: str) -> None:
+        """Somebody wants the source of the workspace at `path` looked at now."""
+        follower, owner = self._follower, self._asking.ask(path)
+        if follower is not None and owner:
+            follower.look_now([name for name, each in self._known.sources.items() if each.path == owner])
+            self._ring()
+
     def serve(self, judge_again: Callable[[Collection[str]], object]) -> None:
+        """Does what is due, and tells whoever asked for a look."""
+        self._serve(judge_again)
+        follower = self._follower
+        if follower is not None and self._asking.waits():
+            known = self._known.sources
+            self._asking.answer(known.values(), {name: follower.found(name) for name in known}, self._judged)
+
+    def _serve(self, judge_again: Callable[[Collection[str]], object]) -> None:
         """Follows what is to be followed by now, and has those workspaces judged again for which there is news."""
         follower, now, revision = self._follower, time.monotonic(), self._store.revision()
         if follower is None or not (self._news or (revision != self._seen and now >= self._again)):
@@ -128,6 +147,8 @@ class Sourcing:
 
     def wait(self, longest: float) -> float:
         """How many seconds it takes until `serve` has something to do, if nothing rings; at most `longest`."""
+        if self._asking.waits():
+            longest = min(longest, _ASKED)
         if self._follower is None or self._store.revision() == self._seen:
             return longest
         return min(longest, max(0.0, self._again - time.monotonic()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
@@ -22,6 +23,8 @@ Callback = Callable[[], bool | None]
 
 _log = logging.getLogger(__name__)
 _SLOWEST = 60.0
+_LEAST = 1.0
+"""Seconds from one look that somebody rang for to the next, however often they ring."""
 _LOOK_MILLISECONDS = 2000
 """How often refs are looked at without an event: inotify may miss a file in a directory that was just made."""
 
@@ -29,13 +32,22 @@ _LOOK_MILLISECONDS = 2000
 class HeadWatcher:
     """A thread (two for a repository here) that calls `callback` after a change. It never calls it twice at a time."""
 
-    def __init__(self, source: str, callback: Callback, every: float = 10.0) -> None:
-        """`every`: seconds from one look at a URL to the next. What changes from now on rings, however late the threads
-        come to it."""
+    def __init__(
+        self,
+        source: str,
+        callback: Callback,
+        every: float = 10.0,
+        planned: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        """`every`: seconds from one look at a URL to the next; `planned` is called with how many it will be. What
+        changes from now on rings, however late the threads come to it."""
         self._callback = callback
         self._every = every
+        self._planned = planned
         self._stop = Event()
         self._ring = Event()
+        self._asked = Event()
+        self._last = -_LEAST
         self._threads: list[Thread] = []
         if kind_of_source(source) == "url":
             self._loops: list[tuple[Callable[..., None], tuple[object, ...]]] = [(self._poll, ())]
@@ -52,6 +64,11 @@ class HeadWatcher:
             thread = Thread(target=target, args=arguments, name="heads", daemon=True)
             thread.start()
             self._threads.append(thread)
+
+    def ring(self) -> None:
+        """Have `callback` called now, whether or not something moved; at most once a second."""
+        self._asked.set()
+        self._ring.set()
 
     def stop(self) -> None:
         """Returns when no call is under way any more, at most a few seconds later."""
@@ -76,19 +93,41 @@ class HeadWatcher:
     def _look(self, git_dir: Path, before: dict[str, tuple[int, int, int]]) -> None:
         """Calls back when the refs' files differ from what they were; an event only makes it look at once."""
         while not self._stop.is_set():
-            self._ring.wait(_LOOK_MILLISECONDS / 1000)
+            # Who asked within the second waits for its end, what moved does not.
+            early = self._early() if self._asked.is_set() else 0.0
+            self._ring.wait(early or _LOOK_MILLISECONDS / 1000)
             self._ring.clear()
             if self._stop.is_set():
                 return
             now = fingerprint(git_dir)
-            if now != before:
+            asked = self._asked.is_set() and not self._early()
+            if now != before or asked:
                 before = now
+                if asked:
+                    self._begin_asked()
                 self._call()
 
     def _poll(self) -> None:
         failures = 0
-        while not self._stop.wait(pause(self._every, failures) * random.uniform(0.9, 1.0)):  # noqa: S311 (spreads load)
+        while not self._stop.is_set():
+            seconds = pause(self._every, failures) * random.uniform(0.9, 1.0)  # noqa: S311 (spreads load)
+            self._planned(seconds)
+            if self._ring.wait(seconds):
+                self._stop.wait(self._early())
+            if self._stop.is_set():
+                return
+            self._ring.clear()
+            self._begin_asked()
             failures = 0 if self._call() else failures + 1
+
+    def _early(self) -> float:
+        """Seconds until a look may begin that somebody rang for."""
+        return max(0.0, self._last + _LEAST - time.monotonic())
+
+    def _begin_asked(self) -> None:
+        """Whoever rings from now on means the next look."""
+        self._asked.clear()
+        self._last = time.monotonic()
 
     def _call(self) -> bool:
         try:

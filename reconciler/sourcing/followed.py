@@ -60,7 +60,7 @@ class Found(NamedTuple):
     if there never was one. `fault`, `hint`: why it could not be looked at the last time; "" if it could. `reason`: the
     same as one word for a condition, see REASONS. `since`: seconds since 1970 since when there are faults, whatever
     they are; 0.0 if there is none. `looked`: the same of the last look, with whatever result; 0.0 if there was none
-    since the start.
+    since the start. `began`: the same of when that look began.
     """
 
     commit: str = ""
@@ -69,6 +69,7 @@ class Found(NamedTuple):
     hint: str = ""
     since: float = 0.0
     looked: float = 0.0
+    began: float = 0.0
 
 
 class SourceFollowing(Protocol):

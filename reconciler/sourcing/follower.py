@@ -30,10 +30,12 @@ _NOTHING = Found()
 
 @dataclass(slots=True)
 class _State:
-    """`left`: heads that the branch left, and when. `second`, `refused`: see Visited."""
+    """`left`: heads that the branch left, and when. `began`: when the last visit did. `second`, `refused`: see
+    Visited."""
 
     source: FollowedSource
     found: Found = _NOTHING
+    began: float = 0.0
     left: dict[str, float] = field(default_factory=dict)
     second: bool = False
     refused: frozenset[str] = frozenset()
@@ -96,6 +98,7 @@ class SourceFollower(Timetabled[Visit]):
 
     def _work(self, name: str) -> Visit:
         state, now = self._states[name], time.monotonic()
+        state.began = time.time()
         for commit in [commit for commit, when in state.left.items() if now - when > self._settings.kept]:
             del state.left[commit]
         keep = state.source.keep | state.left.keys()
@@ -132,11 +135,11 @@ class SourceFollower(Timetabled[Visit]):
         if isinstance(result, Visited):
             state.second, state.refused = result.second, state.refused | result.refused
             state.left |= dict.fromkeys(result.left, now)
-            state.found = Found(result.head, looked=when)
+            state.found = Found(result.head, looked=when, began=state.began)
         else:
             state.second = False
             since = before.since or when
-            state.found = Found(before.commit, result.reason, result.what, result.hint, since, when)
+            state.found = Found(before.commit, result.reason, result.what, result.hint, since, when, state.began)
         if state.found[:4] != before[:4] or not before.looked:
             self._new.add(name)
             if isinstance(result, SourceFault):

@@ -8,28 +8,17 @@ from __future__ import annotations
 
 import re
 
-_COMMAND = re.compile(r"##(?=\[|vso\[)", re.IGNORECASE)
-"""What forges' runners take for a command wherever it stands in a line."""
-_FIRST = re.compile(r"^\s*::")
-"""What they take for one where a line begins."""
+from apiserver.model.plaintext import COMMAND, plain
+
+__all__ = ["code", "fenced", "plain", "quoted"]
+
 _WIDTH = 300
 _TICKS = re.compile(r"`+")
 
 
-def plain(text: str, most: int = 2_000) -> str:
-    """On one line, without anything that a terminal or a runner acts on, cut to so many characters."""
-    cut = text if len(text) <= most else f"{text[:most]}… ({len(text) - most} more)"
-    shown = "".join(c if c.isprintable() else _escaped(c) for c in cut)
-    return _FIRST.sub(": :", _COMMAND.sub("## ", shown))
-
-
 def quoted(document: str, escape: str) -> str:
     """A document of quoted texts in which a character can be written as `escape`, a format of its number."""
-    return _COMMAND.sub("#" + escape.replace("\\", "\\\\") % ord("#"), document)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+    return COMMAND.sub("#" + escape.replace("\\", "\\\\") % ord("#"), document)
 
 
 def code(text: str, most: int = 2_000) -> str:

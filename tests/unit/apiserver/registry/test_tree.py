@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef, own
-from apiserver.registry import tree
+from apiserver.registry import looks, tree
+from apiserver.registry.looks import Looked
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.memory import MemoryStore
 from apiserver.storage.protocol import Row
@@ -85,3 +86,11 @@ def test_a_workspace_that_says_what_most_say_is_short() -> None:
     assert len(record.encode(said)) < 52
     assert tree.directory_of(tree.placed(record).value) == directory
     assert len(tree.placed(record).value) < 16
+
+
+def test_what_a_look_found_goes_with_the_workspace() -> None:
+    store = MemoryStore()
+    record = WorkspaceRecord("root:a", "qvw2krkj1gseg229", "root", follows={"repository": "https://example.org/a"})
+    store.write(tree.put_workspace(record), looks.put_looked(Looked(1.0), record.cluster)).result()
+    store.write(*tree.forgotten(record)).result()
+    assert looks.looked(store, record.cluster) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,9 @@ from support.gitserver import GitAsked, GitServer
 from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.sourcedfleet import HEAD, sourcing
 
+from apiserver.model.tables import Table
+from apiserver.registry import looks
+from apiserver.registry.looks import Looked
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.sourcing import Sourcing
 from reconciler.loading import feeds
@@ -455,3 +459,53 @@ def test_who_has_nothing_new_to_render_is_not_begun(
     followed.until(lambda: x_of(followed, "root:a:one") == "2")
     assert renders.asked == [*asked, "deploy/one/k"]
     assert "deploy/two/k" not in seen
+
+
+def looked(followed: Followed, path: str = "root:a") -> Looked | None:
+    return looks.looked(followed.fleet.store, followed.fleet.record(path).cluster)
+
+
+def test_who_asks_for_a_look_is_told_what_it_found(followed: Followed) -> None:
+    """At once, although it is not due for an hour; and again where nothing is new."""
+    followed.sourcing.close()
+    followed.settings = replace(followed.settings, source_interval=3600.0)
+    followed.sourcing = followed.follower(NOWHERE)
+    followed.sourcing.lend(followed.fleet.loader)
+    followed.sourcing.start()
+    followed.give()
+    followed.source()
+    followed.until(lambda: followed.says("Followed"))
+    assert looked(followed) is None
+    for content in ("new", "new", "newer"):
+        before, head = time.time(), followed.shop.commit({"deploy/app.yaml": configmap(a=content)})
+        followed.sourcing.ask("root:a")
+        followed.until(lambda before=before: (found := looked(followed)) is not None and found.began >= before)
+        found = looked(followed)
+        assert found is not None
+        assert (found.head, found.served, found.wrong) == (head, head, "")
+        assert followed.fleet.data("root:a") == {"a": content}
+
+
+def test_who_asks_for_a_look_is_told_why_there_is_none(followed: Followed) -> None:
+    followed.give()
+    followed.source()
+    followed.until(lambda: followed.says("Followed"))
+
+    def fails(asked: GitAsked) -> bool:
+        asked.reply(b"", 500)
+        return True
+
+    followed.git.spoil = fails
+    followed.sourcing.ask("root:a")
+    followed.until(lambda: looked(followed) is not None)
+    found = looked(followed)
+    assert found is not None
+    assert found.wrong.startswith("Failing: ")
+
+
+def test_who_asks_for_what_is_no_source_leaves_nothing(followed: Followed) -> None:
+    for path in ("root", "root:a", "root:none", "no path at all"):
+        followed.sourcing.ask(path)
+    followed.sourcing.serve(followed.fleet.loader.look_again)
+    assert followed.sourcing.wait(5.0) == 5.0, "nobody is waited for"
+    assert list(followed.fleet.store.scan_rows(Table.LOOKS)) == []

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -98,3 +99,60 @@ def test_lock_files_are_no_news(clone: Path) -> None:
     before = fingerprint(clone / ".git")
     (clone / ".git" / "refs" / "heads" / "main.lock").write_text("")
     assert fingerprint(clone / ".git") == before
+
+
+def test_whoever_rings_has_a_url_looked_at_now() -> None:
+    bell = Bell()
+    with watching("https://example.com/x.git", bell, every=3600.0) as watcher:
+        watcher.ring()
+        assert bell.heard()
+
+
+def test_however_often_somebody_rings_there_is_one_look_a_second() -> None:
+    bell, began = Bell(), time.monotonic()
+    with watching("https://example.com/x.git", bell, every=3600.0) as watcher:
+        while bell.count < 3:
+            watcher.ring()
+            time.sleep(0.001)
+    assert time.monotonic() - began >= 2.0
+
+
+def test_a_ring_during_a_look_is_one_more_look() -> None:
+    """That one may have begun before what the ring is about."""
+    begun, goes_on, looks = Event(), Event(), []
+
+    def look() -> bool:
+        looks.append(1)
+        begun.set()
+        return goes_on.wait(20)
+
+    watcher = HeadWatcher("https://example.com/x.git", look, 3600.0)
+    watcher.start()
+    try:
+        watcher.ring()
+        assert begun.wait(20)
+        begun.clear()
+        watcher.ring()
+        goes_on.set()
+        assert begun.wait(20)
+    finally:
+        watcher.stop()
+    assert len(looks) == 2
+
+
+def test_whoever_rings_has_a_repository_here_looked_at_although_nothing_moved(clone: Path) -> None:
+    bell = Bell()
+    with watching(clone, bell) as watcher:
+        watcher.ring()
+        assert bell.heard()
+        watcher.ring()
+        assert bell.heard(), "a second later"
+
+
+def test_when_a_url_is_looked_at_next_is_told() -> None:
+    told = list[float]()
+    watcher = HeadWatcher("https://example.com/x.git", Bell(), 100.0, told.append)
+    watcher.start()
+    watcher.stop()
+    assert len(told) == 1
+    assert 90 <= told[0] <= 100
