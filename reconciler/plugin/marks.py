@@ -13,7 +13,7 @@ PLACEMENTS = "/apis/scheduling.kcp.io/v1alpha1/placements"
 _WIDTH, _READ = 60, 1000
 """Characters that are shown of a text, and looked at."""
 _HELD = re.compile(r"(?:held back at the last good commit|never had a good commit): ")
-_FOLDERS = re.compile(r"(?:[^\s:/]+/)+(?=[^\s:/]+:)")
+_FOLDERS = re.compile(r"^(?:[^\s:/]+/)+(?=[^\s:/]+:)")
 
 
 def of_workspace(workspace: Object) -> str:
