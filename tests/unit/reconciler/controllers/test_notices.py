@@ -11,11 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.following import Following
 
+from apiserver.endpoints import health
+from apiserver.model import conditions
 from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, DeleteAll, Put, Store
 from apiserver.stores import DECLARED
+from reconciler.controllers import fleetcondition
+from reconciler.controllers.fleetcondition import Trouble
 from reconciler.controllers.manager import CAREFUL, Manager
 from reconciler.controllers.notices import EventSettings, Notices
 from reconciler.plan.notices import About, Notice
@@ -170,6 +174,29 @@ def test_the_fleet_is_told_of_on_its_root(told: Told) -> None:
         told.put(CLUSTERS, "root", "cluster", conditions=[GOOD, said])
     told.settle(following)
     assert told.said() == {"LogicalCluster cluster FleetRemoteAway": 1, "LogicalCluster cluster FleetFollowed": 1}
+
+
+@pytest.mark.parametrize("trouble", Trouble)
+def test_every_trouble_of_the_fleet_is_told_wherever_somebody_looks(told: Told, trouble: Trouble) -> None:
+    """In readyz, to insiders and outsiders, in the condition and in Events: as long as it lasts, and not longer."""
+    following = told.follow()
+    told.settle(following)
+    fleetcondition.tell(told.store, trouble, "something is wrong: run treeplane")
+    told.settle(following)
+    troubles = tree.troubles(told.store)
+    assert health.trouble(troubles, texts=False) == trouble.value
+    assert health.trouble(troubles, texts=True) == f"{trouble.value}: something is wrong: run treeplane"
+    root = told.store.get(Key(CLUSTERS, "root", "", "cluster"))
+    assert root is not None
+    found = conditions.get(codec.decode(root.value, root.revision)["status"]["conditions"], "FleetFollowed")
+    assert found is not None
+    assert (found["status"], found["reason"]) == ("False", trouble.value)
+    assert found["message"] == "something is wrong: run treeplane"
+    assert told.said() == {f"LogicalCluster cluster Fleet{trouble.value}": 1}
+    fleetcondition.tell(told.store, trouble)
+    told.settle(following)
+    assert tree.troubles(told.store) == {}
+    assert told.said() == {f"LogicalCluster cluster Fleet{trouble.value}": 1, "LogicalCluster cluster FleetFollowed": 1}
 
 
 def test_deletions_in_number(told: Told) -> None:
