@@ -50,6 +50,8 @@ _LAST = "treeplane.dev/last-notice"
 """On an Event: the revision that it tells of last."""
 _SORT, _DELETED, _GONE = "~sort", "~deleted", "~gone"
 """As the resource of a key: notices of one reason about one kind in a workspace; what went in one; workspaces of it."""
+_REST = Key("~rest", "", "", "")
+"""What is left of them, since too much happens."""
 _EACH, _NAMED = 50, 5
 """Of notices alike in one workspace: so many are told one by one; so many names of the others."""
 _MANY = 10
@@ -165,28 +167,27 @@ class Notices(Controller[Key]):
     # -- what is written
 
     def reconcile(self, key: Key) -> None:
-        if key.resource != _SORT:
+        """All that waits, for whichever key: what one commit turned in thousands of workspaces goes together."""
+        if key.resource in (_DELETED, _GONE):
             self._tell_of_deletions(key)
             return
         with self._lock:
-            found = self._waiting.pop(key, [])
-            self._count -= len(found)
+            waiting, self._waiting, self._count = self._waiting, {}, 0
             dropped, self._dropped = self._dropped, 0
         if dropped:
             log.warning("%d things happened at once of which no Event tells", dropped)
+        found = waiting.pop(_REST, [])
+        for some in waiting.values():
+            found += self._bounded(some)
         try:
-            rest = self._write(self._bounded(found))
-        except Exception:
-            self._again(key, found)
-            raise
-        if rest:
-            self._again(key, rest)
-            self.queue.add_after(key, 1.0)
-
-    def _again(self, key: Key, found: list[Notice]) -> None:
-        with self._lock:
-            self._count += len(found)
-            self._waiting[key] = [*found, *self._waiting.get(key, ())]
+            found = self._write(found)
+            if found:
+                self.queue.add_after(_REST, 1.0)
+        finally:
+            if found:
+                with self._lock:
+                    self._count += len(found)
+                    self._waiting[_REST] = [*found, *self._waiting.get(_REST, ())]
 
     def _bounded(self, found: list[Notice]) -> list[Notice]:
         """The rest of many alike as one, on the workspace itself."""
