@@ -22,6 +22,7 @@ from apiserver.registry.boundresources import with_finalizer
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.conversion import completed, convert, prepare
 from apiserver.registry.endpointslices import with_host
+from apiserver.registry.lags import lag
 from apiserver.registry.served import ServedKind
 from apiserver.registry.shards import with_addresses
 from apiserver.registry.tree import cluster_key, fleet, path_of, workspace_at
@@ -190,7 +191,8 @@ class KindView:
 
     def _with_commit(self, key: Key, value: bytes) -> bytes:
         """A Workspace's source commit is the last that changed the child's own content: it stands in the child's
-        record, so that a commit there costs no write here; nor does a change of the server's address."""
+        record, so that a commit there costs no write here; nor does a change of the server's address, nor a commit
+        that comes while the child is held."""
         at = self._store.get(cluster_key(key.cluster))
         child = workspace_at(self._store, join(path_of(at.value), key.name)) if at else None
         if child is None or not (child.commit or child.stored):
@@ -199,6 +201,9 @@ class KindView:
         if child.commit:
             obj["metadata"].setdefault("annotations", {})[marks.SOURCE_COMMIT] = str(child.commit)
         obj["spec"]["URL"] = f"{fleet(self._store).url}/clusters/{child.path}"
+        behind = lag(self._store, child)
+        if behind is not None:
+            obj.setdefault("status", {})["lag"] = behind
         return codec.encode(obj)
 
     def _with_views(self, key: Key, value: bytes) -> bytes:

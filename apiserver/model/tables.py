@@ -40,7 +40,8 @@ class Table(StrEnum):
     are still to be judged (reconciler/loading/vacated.py)."""
 
     FLEET = "fleet"
-    """`record` → what is being loaded and served; `troubles` → what is wrong with it as a whole (registry/tree.py)."""
+    """`record` → what is being loaded and served; `troubles` → what is wrong with it as a whole (registry/tree.py);
+    `lags` → how far behind workspaces are that are held (registry/lags.py)."""
 
     CONSUMERS = "consumers"
     """<provider's path>, <export>, <consumer's path> → nothing: who is looked at again when an export changes."""

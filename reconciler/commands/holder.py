@@ -38,10 +38,12 @@ from reconciler.commands.verdicts import Verdicts
 from reconciler.controllers.fleetcondition import Trouble
 from reconciler.layout.weight import added
 from reconciler.loading import awaited, pins
+from reconciler.loading.changeset import together
 from reconciler.loading.committer import Branch, Committer
 from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.keptsecrets import KeptSecrets
+from reconciler.loading.lagging import Lagging
 from reconciler.loading.loader import Loader
 from reconciler.loading.outcomes import Outcomes
 from reconciler.loading.renderedagain import RenderedAgain
@@ -122,6 +124,7 @@ class Holder:
             self._pushes = Pushes(judge, self._lookout.wake.set)
         self._who = WhoPushed(store, mirror.repository, vouching)
         self._outcomes = Outcomes(store, mirror.repository, settings.branch, wanted=settings.announces)
+        self._lagging = Lagging(store, mirror.repository)
 
     def run(self, beginning: Beginning) -> None:
         fleet = tree.fleet(self._store)
@@ -272,6 +275,7 @@ class Holder:
                 if tree.fleet(self._store).loaded:
                     with self._outcomes.watching():
                         self._loader.recheck(self._secrets.changed() | self._secrets.not_served(self._store))
+                    self._lagging.count(head=loaded.head.id)
                     self._teller.held_as_a_whole(loaded)
                     self._teller.loaded(self._store, tree.fleet(self._store).commit, time.monotonic() - began)
                     return True
@@ -341,11 +345,11 @@ class Holder:
 
     def _judge_again(self, paths: Collection[str]) -> None:
         with self._outcomes.watching():
-            self._loader.recheck(paths)
+            self._lagging.count(self._loader.recheck(paths).held, self._seen)
 
     def _look_again(self, paths: Collection[str]) -> None:
         with self._outcomes.watching():
-            self._loader.look_again(paths)
+            self._lagging.count(self._loader.look_again(paths).held, self._seen)
 
     def _take(self, heads: Heads, *, at_once: bool = False) -> None:
         """The desired branch, where it moved; a head that cannot be read is tried again at the next look. `at_once`:
@@ -371,6 +375,7 @@ class Holder:
             self._looked = False
             self._lookout.wake.set()  # what came meanwhile, and was not taken
         self._keep_served(tree.fleet(self._store).commit.id)
+        self._lagging.count(together(loaded.steps).held, head)
         self._teller.held(loaded)
         if self._pushes is not None:
             self._pushes.settle(self._mirror.repository)
@@ -410,6 +415,7 @@ class Holder:
         self._who.ahead_of(head)
         found = self._loader.overtake(commits.own(head))
         if found is not None:
+            self._lagging.count(together(found.steps).held)
             self._verdicts.say(found)
             self._outcomes.loaded(found)
 
@@ -444,6 +450,7 @@ class Holder:
         self._seen = commit
         if time.monotonic() - self._kept > _KEEP:
             self._keep_served(commit)
+        self._lagging.count((), commit)
         self._outcomes.made(commit)
 
     def _keep_served(self, commit: str) -> None:

@@ -23,6 +23,7 @@ from reconciler.controllers.clusterparts import Clusters, cluster_loops
 from reconciler.controllers.feed import Feed
 from reconciler.controllers.housekeeping import housekeeping
 from reconciler.controllers.manager import CAREFUL, Manager
+from reconciler.controllers.notices import Notices
 from reconciler.controllers.settings import HousekeepingSettings, TargetSettings
 from reconciler.controllers.tokensecrets import TokenSecrets
 from reconciler.controllers.workspaceparts import workspace_loops
@@ -64,7 +65,7 @@ class Loops:
             sync=settings.sync_writes,
             on=lambda target: roles.on(Work.CONTROLLERS, target),
         )
-        self._managers = (
+        self._managers: tuple[Manager, ...] = (
             housekeeping(feed, Catalog(store).kinds, bounds, busy),
             cluster_loops(feed, Clusters.of_workspaces(store), bundle, busy),
             Manager("tokensecrets", [secrets], feed, CAREFUL, busy),
@@ -73,6 +74,8 @@ class Loops:
             Manager("stand-ins", [self._standins], feed),
         )
         self._announcing = Announcing(settings, store, feed, station.teller.note)
+        notices = Notices(store, station.teller.happened)
+        self._managers += (Manager("notices", [notices], feed, busy=busy),)
         past, targets, credentials = _past(station), _targets(settings), _credentials(station)
         self._syncing = Syncing(
             feed,
@@ -83,6 +86,7 @@ class Loops:
             lambda: barred() or roles.why(Work.SYNCING, store),
             contender,
             store=station.handles.syncing,
+            happened=notices.say,
         )
         self.syncers = self._syncing.syncers
 

@@ -23,6 +23,7 @@ from reconciler.controllers.fleetcondition import Trouble
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.heads import BranchSettings
 from reconciler.loading.identities import Identities
+from reconciler.loading.lagging import Lagging
 from reconciler.loading.loader import Loader
 from reconciler.loading.renderedagain import RenderedAgain
 from reconciler.loading.secrets import SecretFiles
@@ -53,6 +54,7 @@ class Observer:
         self._renders = station.renders
         sources = Sources(station.renders)
         self._again = RenderedAgain(station.store, sources, self._tree, elsewhere=self._sourcing.render_again)
+        self._lagging = Lagging(station.store, station.mirror.repository)
         self._holder = ""
 
     def run(self, beginning: Beginning) -> None:
@@ -65,6 +67,7 @@ class Observer:
         else:
             self._shown.begin(beginning.recorded, beginning.holder, self._teller.progress)
             self._lookout.attach(self._store)  # which forgot what was told
+            self._lagging.count()
         self._teller.loaded(self._store, beginning.recorded.source, time.monotonic() - began)
         lookout, data_dir = self._lookout, self._settings.data_dir
         watcher = HeadWatcher(self._settings.source, lookout.ring, self._settings.poll, lookout.looking.planned)
@@ -117,6 +120,7 @@ class Observer:
         except RepositoryError as error:
             self._teller.trouble(str(error))
             return
+        self._lagging.count(looked)
         fleetcondition.show(self._store)  # root may have been recovered, and the holder does not observe
         self._mirror.keep_status(recorded.commit.id)
         log.info("shows %s of %s: %d workspaces differ", f"{recorded.commit:.10}", self._holder, len(looked))

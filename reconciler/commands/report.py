@@ -16,9 +16,9 @@ _LAST = 1.0
 
 
 class Report:
-    """Events: `progress` (done), `loaded` (workspaces, held, commit, seconds), `held`, `mended`; with a text `note`,
-    `trouble` and `refused` (there is no start); `alive`, that the process runs;
-    `lends`, that another process may do what is beside loading."""
+    """Events: `progress` (done), `loaded` (workspaces, held, commit, seconds), `held`, `mended`, `happened` (sort,
+    text); with a text `note`, `trouble` and `refused` (there is no start); `alive`, that the process runs; `lends`,
+    that another process may do what is beside loading."""
 
     def __init__(self) -> None:
         self._last = 0.0

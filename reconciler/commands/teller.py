@@ -3,6 +3,7 @@ try."""
 
 from __future__ import annotations
 
+from apiserver.model.brief import brief
 from apiserver.model.commits import CommitRef
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
@@ -10,6 +11,10 @@ from reconciler.commands.report import Report
 from reconciler.controllers import fleetcondition
 from reconciler.controllers.fleetcondition import Trouble
 from reconciler.loading.loader import Loaded
+from reconciler.plan.notices import HELD, MENDED, Notice
+
+_WIDTH = 300
+"""Characters of a line."""
 
 
 class Teller:
@@ -52,6 +57,14 @@ class Teller:
             self.trouble(f"commit {loaded.head:.10} is held: {'; '.join(map(str, loaded.problems))}", Trouble.HELD)
         else:
             self.over(Trouble.HELD)
+
+    def happened(self, path: str, notice: Notice) -> None:
+        """Something of which an Event tells. Who is held, and who no more, is told where it is found out."""
+        if notice.reason not in (HELD, MENDED):
+            about = notice.about
+            name = f"{about.namespace}/{about.name}" if about.namespace else about.name
+            text = brief(f"{path}: {about.kind} {name}: {notice.reason}: {notice.message}", _WIDTH)
+            self._report.say("happened", sort=notice.reason, text=text)
 
     def note(self, text: str) -> None:
         """Something that the user should know, and that is no trouble."""

@@ -15,6 +15,7 @@ import queue
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -38,14 +39,19 @@ from reconciler.commands.again import typed
 from reconciler.commands.certificates import Certificates
 from reconciler.commands.children import Children, spawn_reconciler, spawn_viewer
 from reconciler.commands.failure import BUSY, Failure
+from reconciler.commands.lines import HappenedLines
 from reconciler.commands.ports import holder
 from reconciler.commands.progress import ProgressBar
 from reconciler.commands.roles import REST
 from reconciler.commands.settings import ReconcileSettings, Reconciling, UpSettings
 from reconciler.commands.source import Source, check, resolve
 from reconciler.forges.errors import NotSaid
+from reconciler.plan.notices import HELD, MENDED
 from reconciler.repository.errors import redact
 from reconciler.signatures.own import CommitKey
+
+_SHOWN = 20
+"""Workspaces of which it is told at a start why they are held."""
 
 
 def up(settings: UpSettings) -> None:
@@ -87,6 +93,7 @@ class _Run:
         self._console = Console(stderr=False, soft_wrap=True, highlight=False)
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
         self._children = Children()
+        self._lines = HappenedLines()
         self._stopping = False
         self._refused = ""
 
@@ -153,6 +160,8 @@ class _Run:
                     self._say(f"{text}; see {self._settings.common.data_dir / 'reconciler.log'}")
                 for text in self._certificates.look(kubeconfig, self._server.url):
                     self._say(text)
+                if counted := self._lines.due(time.monotonic()):
+                    self._say(counted)
                 try:
                     event = self._events.get(timeout=0.5)
                 except queue.Empty:
@@ -167,13 +176,17 @@ class _Run:
                 progress.finish()
                 at = shortened(event["commit"], 10)
                 self._say(f"loaded {event['workspaces']} workspaces at {at} in {event['seconds']} s")
-                for path, problems in event["held"].items():
-                    self._held(path, problems)
+                for path, problems in [*event["held"].items()][:_SHOWN]:
+                    self._say(self._held_line(path, problems))
+                if len(event["held"]) > _SHOWN:
+                    self._say(f"and {len(event['held']) - _SHOWN} more are held back: kubectl ws tree says which")
                 self._say("in a second terminal:\n" + words.next_steps(kubeconfig.resolve(), self._clone_line()))
             case "held":
-                self._held(event["workspace"], event["problems"])
+                self._happened(HELD, self._held_line(event["workspace"], event["problems"]))
             case "mended":
-                self._say(f"{event['workspace']} is held back no more")
+                self._happened(MENDED, f"{event['workspace']} is held back no more")
+            case "happened":
+                self._happened(event["sort"], event["text"])
             case "trouble" | "note":
                 self._say(event["text"])
             case "lends":
@@ -185,8 +198,13 @@ class _Run:
         url, certificates = self._server.url, self._certificates
         return words.clone_line(url, certificates.keys, certificates.authority(url)) if self._source.hosted else ""
 
-    def _held(self, path: str, problems: list[str]) -> None:
-        self._say(f"{path} is held back:\n" + "\n".join(f"  {p}" for p in problems))
+    def _happened(self, sort: str, text: str) -> None:
+        if line := self._lines.line(sort, text, time.monotonic()):
+            self._say(line)
+
+    @staticmethod
+    def _held_line(path: str, problems: list[str]) -> str:
+        return f"{path} is held back:\n" + "\n".join(f"  {p}" for p in problems)
 
     def _heard(self, line: bytes) -> None:
         with suppress(ValueError):

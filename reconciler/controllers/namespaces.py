@@ -31,6 +31,8 @@ from reconciler.plan.syncable import NEVER_NAMESPACES
 
 ANNOTATION = "scheduling.kcp.io/placement"
 SCHEDULED = "NamespaceScheduled"
+NAMESPACE_SYNCED = "NamespaceSynced"
+"""Whether all of it is on the sync targets that run it (syncing/report); goes where none is to."""
 
 Object = dict[str, Any]
 
@@ -108,7 +110,8 @@ def marked(namespace: Object, placements: list[Object], keys: Collection[str], l
     _say(annotations, {ANNOTATION: "" if placements else None, marks.RUNS_ON: ",".join(sorted(keys)) or None})
     status = namespace.setdefault("status", {})
     before = conditions.get(status.get("conditions"), SCHEDULED)
-    held = [c for c in status.get("conditions") or () if c["type"] != SCHEDULED]
+    anew = (SCHEDULED,) if placements else (SCHEDULED, NAMESPACE_SYNCED)
+    held = [c for c in status.get("conditions") or () if c["type"] not in anew]
     told = scheduled(placements) or (_unplaced(linger, before) if was_placed or before is not None else None)
     status["conditions"] = sorted([*held, *([told] if told else [])], key=lambda c: str(c["type"]))
     if not status["conditions"]:

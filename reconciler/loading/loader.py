@@ -261,7 +261,7 @@ class Loader:
         self._whole.note(replace(fleet, url=self._branch.url, branch=self._branch.name, kept=step.kept))
         return step
 
-    def look_again(self, paths: Collection[str]) -> None:
+    def look_again(self, paths: Collection[str]) -> ChangeSet:
         """Judges workspaces that may have waited for something that has gone. One that leaves goes with the last that
         it waited for. What a commit has in the place of one that is no more is judged then."""
         fleet, also = (
@@ -277,7 +277,7 @@ class Loader:
                 also |= self._standing_at(fleet, path)
             elif record.leaves:
                 departure.go_on(self._store, record, clock.now())
-        self.recheck(also)
+        return self.recheck(also)
 
     def _standing_at(self, fleet: FleetRecord, path: str) -> set[str]:
         """The workspace that the served commit has at a path, and those below it."""

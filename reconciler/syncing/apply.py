@@ -33,9 +33,9 @@ class Applier:
     def __init__(self, site: TargetSite, upstream: Upstream) -> None:
         self._site, self._upstream = site, upstream
 
-    def apply(self, item: Item, kind: ServedKind, obj: Object, commit: CommitRef) -> None:
-        """Bring `obj` down and its status up. `commit`: its workspace's, read before the object was. Raises Refused,
-        NotServed, NothingNew, Foreign, Unreachable or Expected."""
+    def apply(self, item: Item, kind: ServedKind, obj: Object, commit: CommitRef) -> bool:
+        """Bring `obj` down and its status up; whether it was so there, and was changed. `commit`: its workspace's, read
+        before the object was. Raises Refused, NotServed, NothingNew, Foreign, Unreachable or Expected."""
         site = self._site
         version = site.version(item.kind, kind.version)
         cache = site.watch(item.kind, version).cache
@@ -47,16 +47,20 @@ class Applier:
         body, digest = encode(rendered)
         live = cache.get(home.name, item.name)
         if live is not None and live.deleting:
-            return  # its end is an event, which brings the item back
+            return False  # its end is an event, which brings the item back
         if live is not None and live.fresh is None and live.digest == digest:
-            return
+            return False
         where = client.path(item.kind, version, home.name, item.name)
         found = self._right(live, rendered, digest, where, body)
         if found is None:
             self._listed(home, item, kind, commit)
             found = site.client.apply(where, body)
             cache.saw(found)
+            drifted = live is not None and live.digest == digest
+        else:
+            drifted = False
         self._note(cache, found, digest, item, kind, obj)
+        return drifted
 
     def _check_admitted(self, item: Item, cache: Cache) -> None:
         """Raises NothingNew for what has no copy, where its workspace lost the use of the target."""

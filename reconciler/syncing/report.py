@@ -1,4 +1,5 @@
-"""Conditions that tell how syncing goes: `Synced` on Placements, `InventoryExplained` and `LeaseHeld` on SyncTargets.
+"""Conditions that tell how syncing goes: `Synced` on Placements, `NamespaceSynced` on Namespaces of which something
+failed, `InventoryExplained` and `LeaseHeld` on SyncTargets.
 
 Written when their meaning changes; what is merely under way is not told.
 """
@@ -13,7 +14,9 @@ from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
 from apiserver.registry.kinds import common_builtins
 from apiserver.registry.objects import Objects
+from reconciler.controllers.bindings import NAMESPACES, NamespaceRole
 from reconciler.controllers.controller import Controller
+from reconciler.controllers.namespaces import NAMESPACE_SYNCED
 from reconciler.controllers.placements import PLACEMENTS
 from reconciler.controllers.situations import Kinds
 from reconciler.controllers.targets import TargetIndex
@@ -69,6 +72,25 @@ class Reports(Controller[Key]):
                 return
         told = synced(failures, staying(self._upstream.catalog, self._upstream.objects, key.cluster))
         self._upstream.objects.update(key, lambda obj: with_condition(obj, told))
+        for namespace in namespaces:
+            self._tell_namespace(key.cluster, namespace)
+
+    def _tell_namespace(self, cluster: str, namespace: str) -> None:
+        """What of it is not on one of its targets; nothing where that never was so."""
+        here, syncers = self._upstream.bindings.roles(cluster, namespace), self._syncers()
+        failures: dict[Item, str] = {}
+        for target, role in sorted(here.items()):
+            if role is NamespaceRole.HERE and target in syncers:
+                failures.update(syncers[target].failures(cluster, namespace))
+        told = {**synced(failures, {}), "type": NAMESPACE_SYNCED}
+
+        def change(obj: Object) -> Object | None:
+            before = conditions.get((obj.get("status") or {}).get("conditions"), NAMESPACE_SYNCED)
+            if told["status"] == "True" and before is None:
+                return None
+            return with_condition(obj, told)
+
+        self._upstream.objects.update(Key(NAMESPACES, cluster, "", namespace), change)
 
     def tell(self, key: str) -> None:
         """Write what is to be told of a sync target."""

@@ -30,6 +30,7 @@ from reconciler.controllers.placements import PLACEMENTS, Placements, PlacementW
 from reconciler.controllers.synctargets import SyncTargets
 from reconciler.controllers.targets import Cluster, Credentials, Kubeconfig, TargetIndex
 from reconciler.controllers.uses import Uses
+from reconciler.plan.notices import Notice
 from reconciler.syncing.client import TargetClient, connect
 from reconciler.syncing.exports import offered
 from reconciler.syncing.homes import Identity
@@ -54,7 +55,7 @@ class Syncing:
     status branch holds everything up to a store revision. `past`: what git says of what is found on a target. `barred`:
     why no cluster may be written to just now (another server holds the fleet), "" if it may; what waits is tried again.
     `contender`: as whom this server has the Leases of real targets; None: it needs none. `store`: what it reads, and
-    writes to; None: the feed's."""
+    writes to; None: the feed's. `happened`: what did, to be told on objects."""
 
     def __init__(
         self,
@@ -66,8 +67,10 @@ class Syncing:
         barred: Callable[[], str] = lambda: "",
         contender: Contender | None = None,
         store: Store | None = None,
+        happened: Callable[[Notice], None] = lambda _: None,
     ) -> None:
         store = store or feed.store
+        self._happened = happened
         self.settings, self._durable = settings, durable
         self._objects, catalog = Objects(store), Catalog(store)
         self._syncers: dict[str, Syncer] = {}
@@ -170,7 +173,7 @@ class Syncing:
             self._reports.target(identity.key)
             self._moves.look(workspace)
 
-        around = Surroundings(heard, self._home_changed, self._durable, self._settled)
+        around = Surroundings(heard, self._home_changed, self._durable, self._settled, self._happened)
         return Syncer(identity, client, offered(self._objects, target), self._upstream, self.settings, around)
 
     def _settled(self, cluster: str, namespace: str) -> bool:

@@ -20,6 +20,7 @@ from reconciler.controllers.controller import Controller
 from reconciler.controllers.failures import Expected, log_failure
 from reconciler.controllers.manager import Manager, ManagerSettings
 from reconciler.plan.jobs import JOBS
+from reconciler.plan.notices import DRIFT, REFUSED, TAKEN, Notice, about
 from reconciler.plan.syncable import stays_upstream
 from reconciler.syncing.apply import Applier
 from reconciler.syncing.client import TargetClient
@@ -33,6 +34,7 @@ from reconciler.syncing.settings import SyncSettings
 from reconciler.syncing.site import TargetSite
 from reconciler.syncing.upstream import Item, Outrun, Upstream
 from reconciler.syncing.withdrawals import Settled, Withdrawals
+from reconciler.syncing.words import why
 
 Object = dict[str, Any]
 
@@ -53,13 +55,15 @@ class Surroundings:
 
     `heard`: told when something of a namespace changed that conditions or moves depend on. `home`: told when what the
     target has of a namespace came, changed or went; "" for both once the target has answered what there is. `durable`:
-    blocks until the status branch holds everything up to a store revision. `settled`: see withdrawals.py.
+    blocks until the status branch holds everything up to a store revision. `settled`: see withdrawals.py. `happened`:
+    something did that is to be told on an object upstream.
     """
 
     heard: Callable[[str, str], None]
     home: Callable[[str, str], None]
     durable: Callable[[int], None]
     settled: Settled
+    happened: Callable[[Notice], None] = lambda _: None
 
 
 class Syncer(Controller[Item]):
@@ -244,7 +248,7 @@ class Syncer(Controller[Item]):
             self._sync(item)
         except (TargetRefused, NotServed, NothingNew, Foreign, Excessive, Unfit) as error:
             if not isinstance(error, TargetRefused) or _permanent(error):
-                self._failed(item, str(error))
+                self._failed(item, why(error, item, self.site.homes))
             raise
         except Outrun:
             self.queue.add_after(item, self.settings.again)
@@ -260,8 +264,8 @@ class Syncer(Controller[Item]):
         here = self.upstream.role(self.key, item.cluster, item.namespace) is NamespaceRole.HERE
         if here and kind is not None and obj is not None and _wanted(item, obj):
             self._forget_deletion(item)
-            if item.kind != JOBS or self._jobs.runs(item, kind, obj):
-                self._applier.apply(item, kind, obj, commit)
+            if (item.kind != JOBS or self._jobs.runs(item, kind, obj)) and self._applier.apply(item, kind, obj, commit):
+                self._happened(item, DRIFT, "what was changed there was put back to what is declared")
             self._leftover(item, False)
             if self.upstream.role(self.key, item.cluster, item.namespace) is not NamespaceRole.HERE:
                 self.queue.add(item)  # it was withdrawn meanwhile, when there was nothing of it here to be seen
@@ -310,6 +314,18 @@ class Syncer(Controller[Item]):
         )
         if before != why or moving:
             self._heard(item.cluster, item.namespace)
+        if why and before != why:
+            self._happened(item, REFUSED, why, warning=True)
+        elif before and not why:
+            self._happened(item, TAKEN, "it is there as it is declared, or not to be there any more")
+
+    def _happened(self, item: Item, reason: str, message: str, *, warning: bool = False) -> None:
+        kind = self.upstream.kind(item.cluster, item.kind, self.site.offered)
+        obj = self.upstream.get(kind, item) if kind is not None else None
+        if obj is not None:
+            target = self.upstream.workspace(self.site.identity.cluster)
+            text = f"on sync target {target.path if target else ''}:{self.site.identity.name}: {message}"
+            self._around.happened(Notice(item.cluster, about(obj), reason, text, warning))
 
     def _upkeep(self, item: Item) -> None:
         cluster, namespace = item.cluster, item.namespace

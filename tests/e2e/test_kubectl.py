@@ -204,7 +204,7 @@ def test_tables(kubectl: Kubectl) -> None:
     assert web[0] == ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "CONTAINERS", "IMAGES", "SELECTOR"]
     assert ["NAME", "CLASS", "HOSTS", "ADDRESS", "PORTS", "AGE"] in web
     workspaces = rows(kubectl.at("root")("get", "ws"))
-    assert workspaces[0] == ["NAME", "TYPE", "REGION", "PHASE", "COMMIT", "PINNED", "URL", "AGE"]
+    assert workspaces[0] == ["NAME", "TYPE", "REGION", "PHASE", "COMMIT", "PINNED", "HELD", "LAG", "URL", "AGE"]
 
 
 def test_other_forms(kubectl: Kubectl) -> None:

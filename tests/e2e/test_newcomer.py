@@ -29,7 +29,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
 
 def test_the_readme_step_by_step(served: Plane, tmp_path: Path, eventually: Any) -> None:
     lines = served.kubectl("get", "workspaces").splitlines()
-    assert lines[0].split() == ["NAME", "TYPE", "REGION", "PHASE", "COMMIT", "PINNED", "URL", "AGE"]
+    assert lines[0].split() == ["NAME", "TYPE", "REGION", "PHASE", "COMMIT", "PINNED", "HELD", "LAG", "URL", "AGE"]
     assert [line.split()[0] for line in lines[1:]] == ["compute", "infra", "media", "shop"]
     assert all("Ready" in line for line in lines[1:])
 

@@ -35,7 +35,7 @@ def shown(plane: Plane) -> str:
     """The column of root:a."""
     head, row = plane.kubectl("get", "workspaces", "a", workspace="root").splitlines()
     start = head.index("PINNED")
-    return row[start : head.index("URL")].strip()
+    return row[start : head.index("HELD")].strip()
 
 
 def push(clone: Clone, name: str) -> str:

@@ -41,6 +41,9 @@ class Fake(BaseHTTPRequestHandler):
     """What the server says to whoever makes something."""
     objects: dict[str, Object]
     """What is there besides, by `resource/name`, in each workspace."""
+    statuses: dict[str, Object]
+    """What workspaces say of themselves, by path."""
+    placements: list[Object]
     home: list[Reply]
     """The answers to who asks for the user's own workspace; the last one stays."""
 
@@ -91,6 +94,8 @@ class Fake(BaseHTTPRequestHandler):
         return {"root", *(f"{parent}:{name}" for parent, names in self.tree.items() for name in names)}
 
     def _answer(self, workspace: str, rest: str, query: dict[str, list[str]]) -> Reply:
+        if workspace == "*" and rest.endswith("/placements"):
+            return (200, {"items": self.placements}) if self.wildcard else (403, {})
         if workspace == "*":
             return self._everything(query) if self.wildcard else (403, {})
         path = {"c-root-shop": "root:shop"}.get(workspace, workspace)
@@ -102,6 +107,9 @@ class Fake(BaseHTTPRequestHandler):
             return 200, {}
         if path == "root:infra":
             return 403, {}
+        if rest.endswith("/placements"):
+            here = {"kcp.io/cluster": cluster(path)}
+            return 200, {"items": [each for each in self.placements if each["metadata"]["annotations"] == here]}
         if rest.endswith("/logicalclusters/cluster"):
             annotations = {
                 "kcp.io/path": path,
@@ -131,10 +139,14 @@ class Fake(BaseHTTPRequestHandler):
         lacks = {"type": "WorkspaceInitialized", "status": "False", "message": "an initializer is still at work"}
         return {"status": {"phase": phase, "conditions": [lacks]}, **obj}
 
-    @staticmethod
-    def _workspace(parent: str, name: str) -> Object:
+    def _workspace(self, parent: str, name: str) -> Object:
         metadata = {"name": name, "annotations": {"kcp.io/cluster": cluster(parent)}}
-        return {"metadata": metadata, "spec": {"cluster": cluster(f"{parent}:{name}"), "type": UNIVERSAL}}
+        status = self.statuses.get(f"{parent}:{name}", {})
+        return {
+            "metadata": metadata,
+            "spec": {"cluster": cluster(f"{parent}:{name}"), "type": UNIVERSAL},
+            "status": status,
+        }
 
     def _everything(self, query: dict[str, list[str]]) -> Reply:
         """Two to a page."""
@@ -155,6 +167,7 @@ def cluster(path: str) -> str:
 def fresh() -> type[Fake]:
     tree = {parent: list(names) for parent, names in TREE.items()}
     said: Object = {"tree": tree, "denied": set(), "asked": [], "made": {}, "phases": ["Ready"], "objects": {}}
+    said |= {"statuses": {}, "placements": []}
     return type("Configured", (Fake,), {**said, "home": [(404, {})]})
 
 

@@ -155,7 +155,8 @@ class Plane:
         return {mark["kcp.io/path"]: mark["kcp.io/cluster"] for mark in marks}
 
     def objects(self, workspace: str) -> dict[str, dict[str, Any]]:
-        """Everything that a workspace holds and lists, by `resource/namespace/name` (or `resource/name`)."""
+        """Everything that a workspace holds and lists, by `resource/namespace/name` (or `resource/name`), but Events,
+        which tell what happened to it meanwhile."""
         connection, base, out = self.connection(), f"/clusters/{workspace}", {}
 
         def get(path: str) -> Any:
@@ -168,7 +169,7 @@ class Plane:
             groups = [group["preferredVersion"]["groupVersion"] for group in get("/apis")["groups"]]
             for prefix in ("/api/v1", *(f"/apis/{group}" for group in groups)):
                 for kind in get(prefix)["resources"]:
-                    if "list" in kind["verbs"]:
+                    if "list" in kind["verbs"] and kind["name"] != "events":
                         for item in get(f"{prefix}/{kind['name']}")["items"]:
                             metadata = item["metadata"]
                             names = (kind["name"], metadata.get("namespace", ""), metadata["name"])

@@ -44,6 +44,8 @@ class Cluster:
         self.away = False
         self.writes: list[str] = []
         """What was written, in words."""
+        self.refuses: dict[str, str] = {}
+        """What is forbidden, by name, and why."""
         self._objects: dict[Place, Object] = {}
         self._log: list[tuple[int, str, str, Object]] = []
         self._revision = 100
@@ -79,6 +81,8 @@ class Cluster:
         """As server-side apply by the one who applies everything here."""
         at = place(where)
         with self._news:
+            if at.name in self.refuses:
+                raise TargetRefused(403, "Forbidden", self.refuses[at.name])
             if at.namespace and Place("namespaces", "", at.namespace) not in self._objects:
                 raise TargetRefused(404, "NotFound", f"namespaces {at.namespace} not found")
             before = self._objects.get(at)
@@ -116,10 +120,10 @@ class Cluster:
                 self._put(each, "DELETED", {**gone, "metadata": metadata})
 
     def strange(self, where: str, body: Object) -> None:
-        """Somebody else's object."""
+        """Somebody else's object, or what somebody made of one that is there."""
         with self._news:
             self._revision += 1
-            metadata = {**body["metadata"], "uid": f"u{self._revision}", "resourceVersion": str(self._revision)}
+            metadata = {"uid": f"u{self._revision}", **body["metadata"], "resourceVersion": str(self._revision)}
             self._put(place(where), "ADDED", {**body, "metadata": metadata})
 
     def after(self, where: str, selector: str, revision: int, seconds: float) -> list[TargetEvent]:

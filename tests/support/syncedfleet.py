@@ -22,6 +22,7 @@ from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.targets import Kubeconfig
 from reconciler.loading.declared import Declarations
 from reconciler.loading.placed import Placed
+from reconciler.plan.notices import Notice
 from reconciler.syncing.service import Syncing
 from reconciler.syncing.settings import SyncSettings
 from reconciler.syncing.upstream import Item, Past
@@ -116,9 +117,20 @@ FILES = {
 
 
 class _Syncing(Syncing):
-    def __init__(self, clusters: dict[str, Cluster], feed: Feed, durable: Callable[[int], None], past: Past) -> None:
+    def __init__(
+        self,
+        clusters: dict[str, Cluster],
+        feed: Feed,
+        durable: Callable[[int], None],
+        past: Past,
+        happened: Callable[[Notice], None],
+    ) -> None:
         self._clusters = clusters
-        super().__init__(feed, QUICK, lambda target: Kubeconfig(target["metadata"]["name"].encode()), durable, past)
+
+        def named(target: Object) -> Kubeconfig:
+            return Kubeconfig(target["metadata"]["name"].encode())
+
+        super().__init__(feed, QUICK, named, durable, past, happened=happened)
 
     def _connect(self, kubeconfig: Kubeconfig) -> SimulatedClient:
         return SimulatedClient(self._clusters[kubeconfig.data.decode()])
@@ -133,6 +145,8 @@ class SyncedFleet:
         self.fleet = LoadedFleet(directory / "0")
         self.clusters = {"west": Cluster(), "east": Cluster()}
         self.syncing: Syncing | None = None
+        self.notices: list[Notice] = []
+        """What was told of copies."""
 
     def begin(self, **files: str | None) -> None:
         self.fleet.commit({**FILES, **files})
@@ -159,7 +173,8 @@ class SyncedFleet:
             return declarations.declared(path, commit, kind.group, kind.resource, item.namespace, item.name)
 
         self.feed = Feed(self.fleet.store)
-        self.syncing = _Syncing(self.clusters, self.feed, writer.durable, Past(declared, placed.withdrawn))
+        past = Past(declared, placed.withdrawn)
+        self.syncing = _Syncing(self.clusters, self.feed, writer.durable, past, self.notices.append)
         self.syncing.start()
         self.feed.start()
 

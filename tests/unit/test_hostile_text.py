@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from apiserver.kubeyaml import scalars
-from apiserver.model import paths, selectors
+from apiserver.model import brief, paths, selectors
 from apiserver.model.errors import StatusError
 from apiserver.registry import jsonpath, names, quantities
 from apiserver.registry.behaviours import certificates
@@ -56,6 +56,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "a scalar to write": quoting.scalar,
     "a workspace path": paths.is_path,
     "a comment on a pull request": body.harmless,
+    "what a message begins with": brief.without_folders,
+    "a message in brief": lambda text: brief.brief(text, 40),
     **{f"format {name}": check for name, check in formats._FORMATS.items()},
 }
 

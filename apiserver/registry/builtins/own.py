@@ -43,7 +43,7 @@ KINDS = (
         behaviour=rules_own.PLACEMENT,
         generation=True,
         export="scheduling.kcp.io",
-        cells={"Why": cells.why},
+        cells={"Synced": cells.on_target, "Why": cells.why},
     ),
     BuiltinKind(
         "Workspace",
@@ -52,7 +52,7 @@ KINDS = (
         names=names.dns_label,
         generation=True,
         everywhere=True,
-        cells={"Commit": cells.commit, "Pinned": cells.pinned},
+        cells={"Commit": cells.commit, "Pinned": cells.pinned, "Held": cells.held},
         filled=True,
         computed_status=True,
         servers_status=True,

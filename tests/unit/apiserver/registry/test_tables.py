@@ -88,13 +88,52 @@ def test_workspace_and_placement() -> None:
     obj = {"metadata": {"name": "w", "annotations": annotations, "labels": {"region": "eu"}},
            "spec": {"type": {"name": "team"}, "URL": "https://here"}, "status": {"phase": "Ready"}}  # fmt: skip
     found = cells(WORKSPACE, "tenancy.kcp.io", "v1alpha1", "workspaces", obj)
-    assert [*found] == ["Name", "Type", "Region", "Phase", "Commit", "Pinned", "URL", "Age"], "kcp's, and commits"
-    assert [*found.values()][1:-1] == ["team", "eu", "Ready", "0123456789", None, "https://here"]
+    assert [*found] == ["Name", "Type", "Region", "Phase", "Commit", "Pinned", "Held", "Lag", "URL", "Age"]
+    assert [*found.values()][1:-1] == ["team", "eu", "Ready", "0123456789", None, None, None, "https://here"]
     conditions = [{"type": "Ready", "message": "ready"}, {"type": "Scheduled", "message": "runs on t"}]
     found = cells(WORKSPACE, "scheduling.kcp.io", "v1alpha1", "placements", {"status": {"conditions": conditions}})
     assert found["Why"] == "runs on t"
     found = cells(WORKSPACE, "scheduling.kcp.io", "v1alpha1", "placements", {"status": {"conditions": conditions[:1]}})
     assert found["Why"] == "ready"
+
+
+HOSTILE = "a\x1b]0;owned\x07 \u202etxt\n\u2066b"
+
+
+@pytest.mark.parametrize(("message", "shown"), [
+    ("held back at the last good commit: workspaces/root/a/web.yaml:3: unknown field; b.yaml: no",
+     "web.yaml:3: unknown field; b.yaml: no"),
+    ("never had a good commit: treeplane.yaml: gone", "treeplane.yaml: gone"),
+    ("held back, and pinned to 0123456789 by a: why", "held back, and pinned to 0123456789 by…"),
+    (f"held back at the last good commit: workspaces/root/a/web.yaml:3: {HOSTILE}",
+     "web.yaml:3: a ]0;owned txt b"),
+    (f"held back at the last good commit: {'x' * 9000}", f"{'x' * 39}…"),
+    ("", "ContentInvalid"),
+])  # fmt: skip
+def test_a_workspace_that_is_held_shows_the_first_words_of_why_and_its_lag(message: str, shown: str) -> None:
+    said = {"type": "CommitApplied", "status": "False", "reason": "ContentInvalid", "message": message}
+    found = cells(WORKSPACE, "tenancy.kcp.io", "v1alpha1", "workspaces", {"status": {"conditions": [said], "lag": 3}})
+    assert (found["Held"], found["Lag"]) == (shown, 3)
+    assert len(found["Held"]) <= 40
+    assert found["Held"].isprintable()
+    good = {"status": {"conditions": [{**said, "status": "True"}]}}
+    assert cells(WORKSPACE, "tenancy.kcp.io", "v1alpha1", "workspaces", good)["Held"] is None
+
+
+@pytest.mark.parametrize(("status", "message", "shown"), [
+    ("True", "", "True"),
+    ("Unknown", "", "Unknown"),
+    ("False", "Deployment default/web: quota; Service default/web: no", "False: Deployment default/web: quota"),
+    ("False", HOSTILE, "False: a ]0;owned txt b"),
+])  # fmt: skip
+def test_a_placement_shows_whether_all_is_on_its_target_or_the_first_that_is_not(
+    status: str, message: str, shown: str
+) -> None:
+    said = {"type": "Synced", "status": status, "reason": "ApplyFailed", "message": message}
+    found = cells(WORKSPACE, "scheduling.kcp.io", "v1alpha1", "placements", {"status": {"conditions": [said]}})
+    assert found["Synced"] == shown
+    assert len(found["Synced"]) <= 60
+    assert cells(WORKSPACE, "scheduling.kcp.io", "v1alpha1", "placements", {})["Synced"] is None
 
 
 def test_a_workspace_shows_its_pin_as_long_as_that_counts() -> None:

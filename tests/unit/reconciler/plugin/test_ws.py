@@ -133,6 +133,33 @@ def test_tree(ws: Run, fake: type[Fake]) -> None:
     assert ws("tree").stdout == wanted
 
 
+def test_the_tree_marks_what_is_held_and_what_is_not_on_its_target(ws: Run, fake: type[Fake]) -> None:
+    message = f"held back at the last good commit: workspaces/root/shop/web/a.yaml:3: unknown field\x1b[31m {'x' * 99}"
+    held = {"type": "CommitApplied", "status": "False", "message": message}
+    good = {"type": "CommitApplied", "status": "True", "message": "all of it is served"}
+    fake.statuses = {
+        "root:shop:web": {"conditions": [held], "lag": 3},
+        "root:shop:db": {"conditions": [{**held, "message": "never had a good commit: w.yaml: no"}], "lag": 1},
+        "root:shop": {"conditions": [good]},
+    }
+    failed = {"type": "Synced", "status": "False", "message": "Deployment default/web: quota exceeded\u202e"}
+    metadata = {"name": "all", "annotations": {"kcp.io/cluster": "c-root-shop-web-deep"}}
+    fake.placements = [{"metadata": metadata, "status": {"conditions": [failed]}}]
+    wanted = f"""\
+.
+└── root
+    ├── infra
+    └── shop
+        ├── db [held: 1 commit behind, w.yaml: no]
+        └── web [held: 3 commits behind, a.yaml:3: unknown field [31m {"x" * 30}…]
+            └── deep [not synced: all: Deployment default/web: quota exceeded]
+
+"""
+    assert ws("tree").stdout == wanted
+    fake.wildcard = False
+    assert ws("tree").stdout == wanted
+
+
 def test_tree_from_below_with_paths(ws: Run) -> None:
     ws("root:shop")
     wanted = ".\n└── root:shop\n    ├── root:shop:db\n    └── root:shop:web\n        └── root:shop:web:deep\n\n"

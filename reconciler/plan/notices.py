@@ -1,0 +1,142 @@
+"""What happened to an object, of what stood in it before and what stands in it now: the things that people are told of,
+as Events and as lines of `up`.
+
+Called by controllers/notices with entries of the log. Pure functions on objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from apiserver.model import conditions
+from apiserver.model.brief import brief
+from apiserver.model.keys import Key
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, SYNC_TARGETS, WORKSPACES
+from reconciler.plan.computed import COMMIT_APPLIED, FLEET_FOLLOWED
+
+Object = dict[str, Any]
+
+PLACEMENTS = "placements.scheduling.kcp.io"
+
+HELD, MENDED = "Held", "Mended"
+PLACED, MOVED, UNPLACED = "Placed", "Moved", "Unplaced"
+SYNCED, SYNC_FAILED = "Synced", "SyncFailed"
+TARGET_LOST, TARGET_BACK = "TargetLost", "TargetBack"
+FOLLOWED = "FleetFollowed"
+OBJECTS_DELETED, WORKSPACES_DELETED = "ObjectsDeleted", "WorkspacesDeleted"
+REFUSED, TAKEN, DRIFT = "CopyRefused", "CopyTaken", "DriftPutRight"
+BELOW = "FailedOnTarget"
+MESSAGE = 1000
+"""Characters of a message: Kubernetes takes 1,024."""
+
+
+class About(NamedTuple):
+    """The object that an Event is about, as Kubernetes names it; `namespace` "" of one in none."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str
+    uid: str
+
+
+class Notice(NamedTuple):
+    """`cluster`: the logical cluster of the object, where its Event stands. `revision`: of the entry that says so;
+    another number of the kind where none does."""
+
+    cluster: str
+    about: About
+    reason: str
+    message: str
+    warning: bool = False
+    revision: int = 0
+
+
+def about(obj: Object) -> About:
+    metadata = obj["metadata"]
+    return About(obj["apiVersion"], obj["kind"], metadata["name"], metadata.get("namespace", ""), metadata["uid"])
+
+
+def notices(key: Key, before: Object, after: Object, revision: int) -> Iterator[Notice]:
+    """Of an object that was written. `before`: {} where there was none."""
+    for reason, message, warning in _FOUND[key.resource](before, after):
+        yield Notice(key.cluster, about(after), reason, brief(message, MESSAGE), warning, revision)
+
+
+def is_settled(placement: Object) -> bool:
+    """Whether a Placement was ever decided, and all of it looked at on its target."""
+    return bool(_target(placement)) and _said(placement, "Synced") != {}
+
+
+_Found = Iterator[tuple[str, str, bool]]
+
+
+def _workspace(before: Object, after: Object) -> _Found:
+    was, now = _said(before, COMMIT_APPLIED), _said(after, COMMIT_APPLIED)
+    if now.get("status") == "False":
+        if was.get("status") != "False" or was.get("message") != now.get("message"):
+            yield HELD, now.get("message", ""), True
+    elif was.get("status") == "False":
+        yield MENDED, now.get("message") or "all that was judged of it is served", False
+
+
+def _cluster(before: Object, after: Object) -> _Found:
+    yield from _workspace(before, after)
+    was, now = _said(before, FLEET_FOLLOWED), _said(after, FLEET_FOLLOWED)
+    if now.get("status") == "False":
+        if (was.get("status"), was.get("message")) != ("False", now.get("message")):
+            yield f"Fleet{now.get('reason', '')}", now.get("message", ""), True
+    elif was.get("status") == "False":
+        yield FOLLOWED, now.get("message", ""), False
+
+
+def _placement(before: Object, after: Object) -> _Found:
+    was, now = _target(before), _target(after)
+    why = _said(after, "Scheduled").get("message", "")
+    if now and not was:
+        yield PLACED, why or f"runs on sync target {now}", False
+    elif now != was and now:
+        yield MOVED, f"from sync target {was}: {why or f'runs on sync target {now}'}", False
+    elif was and not now:
+        yield UNPLACED, f"from sync target {was}: {why}", True
+    yield from _synced(_said(before, "Synced"), _said(after, "Synced"))
+
+
+def _synced(was: Object, now: Object) -> _Found:
+    if now.get("status") == "False":
+        if (was.get("status"), was.get("message")) != ("False", now.get("message")):
+            yield SYNC_FAILED, now.get("message", ""), True
+    elif now.get("status") == "True" and was.get("status") != "True":
+        yield SYNCED, "all of it is on the sync target", False
+
+
+def _sync_target(before: Object, after: Object) -> _Found:
+    """One that only begins to be asked is neither lost nor back."""
+    was, now = _said(before, "Ready"), _said(after, "Ready")
+    gone = was.get("status") == "False" or (was.get("status") == "Unknown" and was.get("reason") != _CONNECTING)
+    if now.get("status") == "True":
+        if gone:
+            yield TARGET_BACK, "it answers again", False
+    elif now and now.get("reason") != _CONNECTING and not gone:
+        yield TARGET_LOST, now.get("message", ""), True
+
+
+_CONNECTING = "Connecting"
+_FOUND: Mapping[str, Callable[[Object, Object], _Found]] = {
+    WORKSPACES: _workspace,
+    LOGICAL_CLUSTERS: _cluster,
+    PLACEMENTS: _placement,
+    SYNC_TARGETS: _sync_target,
+}
+ASKED = frozenset(_FOUND)
+"""Storage names of the kinds whose objects something is told of."""
+
+
+def _said(obj: Object, kind: str) -> Object:
+    return conditions.get((obj.get("status") or {}).get("conditions"), kind) or {}
+
+
+def _target(placement: Object) -> str:
+    found = (placement.get("status") or {}).get("syncTarget") or {}
+    return f"{found.get('path', '')}:{found['name']}" if found.get("name") else ""
