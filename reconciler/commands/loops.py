@@ -13,6 +13,7 @@ from apiserver.auth.pki import TokenSigner
 from apiserver.model.commits import CommitRef
 from apiserver.registry.catalog import Catalog
 from reconciler.commands.announcing import Announcing
+from reconciler.commands.keptkubeconfigs import KeptKubeconfigs
 from reconciler.commands.roles import Work
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.standins import StandIns
@@ -83,6 +84,7 @@ class Loops:
             lambda: barred() or roles.why(Work.SYNCING, store),
             contender,
             store=station.handles.syncing,
+            keeping=KeptKubeconfigs(station.handles.syncing, settings.keys_dir),
         )
         self.syncers = self._syncing.syncers
 
