@@ -27,6 +27,7 @@ _COMMANDS = {
     "restore": "line.restoring:restore",
     "resume": "line.pinning:resume",
     "suspend": "line.pinning:suspend",
+    "target": "line.target:target",
     "trace": "line.history:trace",
     "up": "line.serving:up",
     "validate": "line.validating:validate",
