@@ -33,6 +33,7 @@ _COMMANDS = {
     "resume": "line.pinning:resume",
     "status": "line.watching:status",
     "suspend": "line.pinning:suspend",
+    "target": "line.target:target",
     "trace": "line.history:trace",
     "up": "line.serving:up",
     "validate": "line.validating:validate",

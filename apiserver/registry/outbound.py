@@ -79,6 +79,12 @@ class Outbound:
         secured.until = until
         return secured
 
+    def require(self, host: str, port: int) -> None:
+        """That all that a name stands for just now may be connected to. Raises NotAllowed, and OSError where it stands
+        for nothing."""
+        for address, _ in _looked_up(host, port):
+            self._check(address, host)
+
     def _connected(self, host: str, port: int, given: Sequence[tuple[str, int]], until: float) -> socket.socket:
         last: OSError | None = None
         for address, number in given or _looked_up(host, port):

@@ -13,6 +13,7 @@ from apiserver.auth.pki import TokenSigner
 from apiserver.model.commits import CommitRef
 from apiserver.registry.catalog import Catalog
 from reconciler.commands.announcing import Announcing
+from reconciler.commands.keptkubeconfigs import KeptKubeconfigs
 from reconciler.commands.roles import Work
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.standins import StandIns
@@ -87,6 +88,7 @@ class Loops:
             contender,
             store=station.handles.syncing,
             happened=notices.say,
+            keeping=KeptKubeconfigs(station.handles.syncing, settings.keys_dir),
         )
         self.syncers = self._syncing.syncers
 

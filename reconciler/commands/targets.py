@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -23,6 +23,19 @@ Object = dict[str, Any]
 
 def is_embedded(target: Object) -> bool:
     return "embedded" in ((target.get("spec") or {}).get("connection") or {})
+
+
+class SecretPlace(NamedTuple):
+    """Where a SyncTarget's kubeconfig stands: a Secret of its own workspace, and the key in it."""
+
+    namespace: str
+    name: str
+    field: str
+
+
+def place_of(reference: Object) -> SecretPlace:
+    """`reference`: a SyncTarget's `kubeconfigSecretRef`."""
+    return SecretPlace(reference.get("namespace", "default"), reference["name"], reference.get("key", "kubeconfig"))
 
 
 class Kubeconfigs:
@@ -55,8 +68,7 @@ class Kubeconfigs:
         return self._from_secret(cluster, reference)
 
     def _from_secret(self, cluster: str, reference: Object) -> Kubeconfig | Missing:
-        namespace, name = reference.get("namespace", "default"), reference["name"]
-        field = reference.get("key", "kubeconfig")
+        namespace, name, field = place_of(reference)
         record = tree.workspace_of(self._store, cluster)
         where = record.path if record else cluster
         secret = self._objects.get(Key("secrets", cluster, namespace, name))

@@ -43,6 +43,7 @@ from reconciler.commands.lines import HappenedLines
 from reconciler.commands.ports import holder
 from reconciler.commands.progress import ProgressBar
 from reconciler.commands.roles import REST
+from reconciler.commands.servedat import ServedAt
 from reconciler.commands.settings import ReconcileSettings, Reconciling, UpSettings
 from reconciler.commands.source import Source, check, resolve
 from reconciler.forges.errors import NotSaid
@@ -105,6 +106,7 @@ class _Run:
             notes = self._certificates.write_kubeconfig(kubeconfig, self._server.url)
         except ValueError as error:
             raise Failure(str(error), f"move {kubeconfig} away") from error
+        ServedAt(self._server.url, self._server.local_url).write(self._settings.common.data_dir)
         for note in (*notes, *self._source.notes):
             self._say(note)
         if _among_proxies(self._server, self._listener) and not self._server.external_url:

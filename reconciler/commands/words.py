@@ -17,7 +17,12 @@ _HIDES_CA = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_CERT", "GIT_SSL_KEY")
 def clone_line(url: str, keys: Keys, ca: Path | None, folder: str = "fleet") -> str:
     """`git clone …` that leaves CA and credential, by path, in the clone, so that a bare `git push` works there. `ca`:
     the file with what vouches for the server; None: the system does."""
-    parts = ["git", "clone"]
+    return shlex.join(["git", *clone_arguments(url, keys, ca, folder)])
+
+
+def clone_arguments(url: str, keys: Keys, ca: Path | None, folder: str) -> list[str]:
+    """The same as git takes it."""
+    parts = ["clone"]
     settings = {
         **({"http.sslCAInfo": ca} if ca else {}),
         "http.sslCert": keys.admin.certificate,
@@ -28,7 +33,7 @@ def clone_line(url: str, keys: Keys, ca: Path | None, folder: str = "fleet") -> 
     for name, value in (("user.name", "Treeplane admin"), ("user.email", "admin@localhost")):
         if not _git_has(name):
             parts += ["--config", f"{name}={value}"]
-    return shlex.join([*parts, f"{url}/git/fleet.git", folder])
+    return [*parts, f"{url}/git/fleet.git", folder]
 
 
 def _git_has(name: str) -> bool:

@@ -26,12 +26,14 @@ from reconciler.controllers.failures import Expected, log_failure
 from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.targets import (
+    CREDENTIALS,
     KEY_LABEL,
     Cluster,
     Credentials,
     Denied,
     Kubeconfig,
     Missing,
+    Tending,
     since,
 )
 from reconciler.plan.placement import Sight
@@ -70,8 +72,10 @@ class SyncTargets(Controller[Key]):
         offered: Identities,
         told: Told,
         settings: TargetSettings | None = None,
+        tending: Tending | None = None,
     ) -> None:
         self.objects, self.heartbeats, self.settings = objects, heartbeats, settings or TargetSettings()
+        self.tending = tending or _Untended()
         self.credentials, self.connect, self.offered, self.told = credentials, connect, offered, told
         self._hearts: dict[str, _Heart] = {}
         self._lock = threading.Lock()
@@ -121,6 +125,7 @@ class SyncTargets(Controller[Key]):
         if heart is not None and (obj is None or heart.uid != obj["metadata"]["uid"]):
             heart.stop()
             self.heartbeats.forget(key)
+            self.tending.forget(key)
             self.told(key, None, None)
             heart = None
         if obj is None:
@@ -144,8 +149,12 @@ class SyncTargets(Controller[Key]):
             labels = obj["metadata"].setdefault("labels", {})
             labels[KEY_LABEL] = key
             was = conditions.get(status.get("conditions"), "Ready")
-            told = self._conditions(key, was)
-            status["conditions"] = with_stated(conditions.merged(status.get("conditions"), told), unused)
+            before = status.get("conditions") or ()
+            ends = self.tending.told(key)
+            if ends is None:
+                before = [each for each in before if each["type"] != CREDENTIALS]
+            told = [*self._conditions(key, was), *([{**ends, "lastTransitionTime": clock.now()}] if ends else [])]
+            status["conditions"] = with_stated(conditions.merged(before, told), unused)
             now = conditions.get(status["conditions"], "Ready")
             if now is not None and now["status"] == "True":
                 if was is None or was["status"] != "True" or "lastSyncerHeartbeatTime" not in status:
@@ -190,6 +199,21 @@ def synced_resources(
     return out
 
 
+class _Untended:
+    """Of credentials that have no end."""
+
+    def sees(self, key: str, target: Object, kubeconfig: Kubeconfig | None) -> None: ...
+
+    def renew(self, key: str, cluster: Cluster) -> None: ...
+
+    def explained(self, key: str, failure: Expected) -> Expected:  # noqa: ARG002
+        return failure
+
+    def told(self, key: str) -> Condition | None: ...
+
+    def forget(self, key: str) -> None: ...
+
+
 class _Heart(threading.Thread):
     """Keeps the connection to one target and asks it regularly."""
 
@@ -201,6 +225,7 @@ class _Heart(threading.Thread):
         self._kubeconfig: Kubeconfig | None = None
         self._cluster: Cluster | None = None
         self._told: Object | None = None
+        self._ends: Condition | None = None
         self._asked = 0.0
         self._state: tuple[Sight, bool] = (Sight.UNKNOWN, True)
         self._wake = threading.Event()
@@ -237,20 +262,24 @@ class _Heart(threading.Thread):
             return owner.settings.heartbeat
         kubeconfig = owner.credentials(obj)
         if isinstance(kubeconfig, Missing):
+            owner.tending.sees(self._key, obj, None)
             self._connected(obj, None, None)
             return self._shut(Denied("CredentialsMissing", kubeconfig.why))
+        owner.tending.sees(self._key, obj, kubeconfig)
         failed: Expected | None = None
         try:
+            if kubeconfig != self._kubeconfig and self._cluster is not None and self._cluster.goes_on(kubeconfig):
+                self._kubeconfig = kubeconfig
             if kubeconfig != self._kubeconfig or self._cluster is None:
                 self._connect(obj, kubeconfig)
             elif self._told is None or self._told.get("spec") != obj.get("spec"):
                 self._connected(obj, kubeconfig, self._cluster)
-            self._ask()
-        except Denied as error:
-            return self._shut(error)
+            owner.tending.renew(self._key, self._ask())
         except Expected as error:
-            failed = error
-            owner.heartbeats.failed(self._key, str(error))
+            failed = owner.tending.explained(self._key, error)
+            if isinstance(failed, Denied):
+                return self._shut(failed)
+            owner.heartbeats.failed(self._key, str(failed))
         self._noted()
         return owner.settings.heartbeat if failed is None else min(owner.settings.heartbeat, owner.settings.again)
 
@@ -268,7 +297,7 @@ class _Heart(threading.Thread):
         self._owner.queue.add(self.place)
         return self._owner.settings.credentials
 
-    def _ask(self) -> None:
+    def _ask(self) -> Cluster:
         cluster = self._cluster
         assert cluster is not None
         cluster.ping()
@@ -277,12 +306,14 @@ class _Heart(threading.Thread):
             self._asked = time.monotonic()
             self._state = (Sight.UNKNOWN, True)
         self._owner.heartbeats.answered(self._key)
+        return cluster
 
     def _noted(self) -> None:
         """Have the status looked at when something may have changed, not at every beat."""
         state = (self._owner.heartbeats.seen(self._key).sight, False)
-        if state != self._state or state[0] is not Sight.ANSWERS:
-            self._state = state
+        ends = self._owner.tending.told(self._key)
+        if (state, ends) != (self._state, self._ends) or state[0] is not Sight.ANSWERS:
+            self._state, self._ends = state, ends
             self._owner.queue.add(self.place)
 
     def _connected(self, obj: Object, kubeconfig: Kubeconfig | None, cluster: Cluster | None) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from apiserver.model import clock, marks
+from apiserver.model.conditions import Condition
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
@@ -22,6 +23,8 @@ from reconciler.controllers.entry import Entry
 from reconciler.controllers.failures import Expected
 
 KEY_LABEL = marks.TARGET_KEY
+CREDENTIALS = "CredentialsValid"
+"""Condition of a SyncTarget whose credentials have an end."""
 
 Object = dict[str, Any]
 
@@ -75,8 +78,30 @@ class Cluster(Protocol):
         """The namespaced resources that can be written, with their versions, the preferred first. Asks anew; raises as
         `ping`."""
 
+    def goes_on(self, kubeconfig: Kubeconfig) -> bool:
+        """Has it go on with other credentials, where these are the same but for the token; whether it does."""
+
     def close(self) -> None:
         """Ends all requests under way."""
+
+
+class Tending(Protocol):
+    """Who looks after the credentials of targets. Targets are named by key; called by the thread of each."""
+
+    def sees(self, key: str, target: Object, kubeconfig: Kubeconfig | None) -> None:
+        """These are the target's now; None: it has none."""
+
+    def renew(self, key: str, cluster: Cluster) -> None:
+        """The target has answered; it may be time for new ones."""
+
+    def explained(self, key: str, failure: Expected) -> Expected:
+        """Why there is no answer: Denied where the credentials have ended, which is no failure of the target."""
+
+    def told(self, key: str) -> Condition | None:
+        """What a condition tells of them, None for nothing."""
+
+    def forget(self, key: str) -> None:
+        """The target is no more."""
 
 
 class TargetIndex(Controller[Key]):

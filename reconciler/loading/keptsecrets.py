@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from apiserver.auth.files import locked
 from apiserver.model import marks, origins
 from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.keys import Key
@@ -47,7 +48,9 @@ class KeptSecrets:
         self._store.write(*intent.ops()[1:]).result()  # the Secret is as it was, or nothing is written
         path = self._path(intent, workspace)
         final: Object | None = None if intent.value is None else orjson.loads(intent.value)
-        self._edit(self._keys_dir / path.removeprefix("keys/"), intent.key, final)
+        (self._keys_dir / "secrets").mkdir(mode=0o700, parents=True, exist_ok=True)
+        with locked(self._keys_dir / "secrets"):  # tokens of sync targets are written there by another process
+            self._edit(self._keys_dir / path.removeprefix("keys/"), intent.key, final)
         self._files.wrote(workspace.path)
         self._store.write(*self._ops(intent, workspace, path, final)).result()
 

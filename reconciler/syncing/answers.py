@@ -117,6 +117,6 @@ def refused(code: int, data: bytes, where: str) -> TargetRefused:
         reason, message = "", ""
     if not _WORD.fullmatch(reason):
         reason = f"HTTP {code}"
-    # What an API server says about a Secret may quote it.
-    shown = "" if "/secrets" in where else " ".join(message[:_SHOWN].split())
+    # What an API server says about a Secret or a token may quote it.
+    shown = "" if "/secrets" in where or where.endswith("/token") else " ".join(message[:_SHOWN].split())
     return TargetRefused(code, reason, shown)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -20,7 +20,7 @@ from apiserver.model.marks import FIELD_MANAGER
 from apiserver.registry.outbound import EVERYWHERE, Outbound
 from reconciler.controllers.failures import Expected
 from reconciler.controllers.targets import Denied, Kubeconfig
-from reconciler.syncing import kubeconfig
+from reconciler.syncing import kubeconfig as reading
 from reconciler.syncing.answers import Discovery, checked, checked_page, discovered, refused
 from reconciler.syncing.errors import Excessive, TargetRefused, TargetUnreachable
 from reconciler.syncing.https import HTTPLimits, Https, Request, TargetAnswer, endless
@@ -96,6 +96,9 @@ def path(kind: GroupResource, version: str, namespace: str = "", name: str = "")
 class TargetClient:
     """One target. `connect` is the way in. Every call raises Denied, Unreachable and Refused."""
 
+    given: Kubeconfig | None = None
+    """What it was connected with, or goes on with."""
+
     def __init__(self, https: Https, settings: ClientSettings) -> None:
         self.settings = settings
         self._https = https
@@ -119,6 +122,21 @@ class TargetClient:
         allowed = review.get("status")
         if not isinstance(allowed, dict) or allowed.get("allowed") is not True:
             raise Denied("Forbidden", "its credentials may not create namespaces there: give them that right")
+
+    def goes_on(self, kubeconfig: Kubeconfig) -> bool:
+        """See controllers/targets."""
+        before = self.given
+        if before is None or replace(before, data=b"") != replace(kubeconfig, data=b""):
+            return False
+        try:
+            old, new = reading.read(before.data), reading.read(kubeconfig.data)
+        except Denied:
+            return False
+        if not new.token or replace(old, token="") != replace(new, token=""):
+            return False
+        self._https.token(new.token)
+        self.given = kubeconfig
+        return True
 
     def served(self) -> Mapping[GroupResource, tuple[str, ...]]:
         """Asks the target what it serves, and remembers it in `discovery`."""
@@ -177,6 +195,18 @@ class TargetClient:
         except TargetRefused as error:
             if error.code != 404:
                 raise
+
+    def token(self, namespace: str, name: str, seconds: int) -> str:
+        """A new token of a ServiceAccount, for about so long: the target may give a shorter one. Text and nothing
+        more; whether it is one, the caller finds out."""
+        where = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+        wanted = {"expirationSeconds": seconds}
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": wanted}
+        status = self._request("POST", where, None, orjson.dumps(body)).get("status")
+        found = status.get("token") if isinstance(status, dict) else None
+        if not isinstance(found, str) or not found:
+            raise TargetUnreachable("it answered a request for a token with something else")
+        return found
 
     def leased(self, method: str, where: str, body: bytes | None = None) -> Object:
         """A request about the Lease, which decides whether anything else may be written. Also after `finish`."""
@@ -277,10 +307,10 @@ def _let_in() -> Iterator[None]:
 def connect(given: Kubeconfig, settings: ClientSettings | None = None) -> TargetClient:
     """Connects at the first request. Raises Unusable."""
     settings = settings or ClientSettings()
-    access = kubeconfig.read(given.data)
+    access = reading.read(given.data)
     outbound = Outbound(EVERYWHERE if given.anywhere else ())
     client = TargetClient(Https(access, outbound, settings.limits, given.remedy, given.first), settings)
-    client.embedded = given.embedded
+    client.embedded, client.given = given.embedded, given
     return client
 
 

@@ -137,8 +137,8 @@ class Https:
         host = f"[{access.host}]" if ":" in access.host else access.host
         self._pool = _Pool(host, access.port, maxsize=limits.connections, retries=False, way=way)
         self._before, self._limits, self._remedy = access.path, limits, remedy
-        token = {"Authorization": f"Bearer {access.token}"} if access.token else {}
-        self._headers = {"User-Agent": "treeplane", "Accept-Encoding": "identity", **token}
+        self._headers: Mapping[str, str] = {}
+        self.token(access.token)
 
     def ask(self, request: Request) -> TargetAnswer:
         """The answer as soon as its headers are there. Raises Denied and Unreachable."""
@@ -159,6 +159,11 @@ class Https:
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise failure(error) from None
         return TargetAnswer(response, self._limits)
+
+    def token(self, token: str) -> None:
+        """Who we are there, from the next request on."""
+        said = {"Authorization": f"Bearer {token}"} if token else {}
+        self._headers = {"User-Agent": "treeplane", "Accept-Encoding": "identity", **said}
 
     def close(self) -> None:
         """Connections that wait end at once, those at work with their request."""

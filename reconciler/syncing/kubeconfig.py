@@ -46,7 +46,7 @@ _WITHOUT_EFFECT = frozenset({"extensions", "disable-compression"})
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}")
 _PATH = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%/-]*")
-_TOKEN = re.compile(r"[\x21-\x7e]+")
+TOKEN = re.compile(r"[\x21-\x7e]+")
 _NAME = re.compile(r"[\x20-\x7e]{1,60}")
 
 
@@ -93,7 +93,7 @@ def _access(cluster: Object, user: Object) -> Access:
         raise Unusable("`client-certificate-data` and `client-key-data` go together, and one of them is missing")
     if not certificate and not token:
         raise Unusable(f"the kubeconfig's user has no credentials: {_PEOPLE}")
-    if token and not _TOKEN.fullmatch(token):
+    if token and not TOKEN.fullmatch(token):
         raise Unusable("`token` has characters that no token has (a line's end?)")
     if name and not _HOST.fullmatch(name):
         raise Unusable("`tls-server-name` is not the name of a server")

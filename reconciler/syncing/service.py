@@ -37,6 +37,7 @@ from reconciler.syncing.homes import Identity
 from reconciler.syncing.keepers import Keepers
 from reconciler.syncing.lease import Contender
 from reconciler.syncing.moves import Moves
+from reconciler.syncing.renewal import Renewals, TokenKeeping
 from reconciler.syncing.report import Reports
 from reconciler.syncing.settings import SyncSettings
 from reconciler.syncing.target import Surroundings, Syncer
@@ -55,7 +56,8 @@ class Syncing:
     status branch holds everything up to a store revision. `past`: what git says of what is found on a target. `barred`:
     why no cluster may be written to just now (another server holds the fleet), "" if it may; what waits is tried again.
     `contender`: as whom this server has the Leases of real targets; None: it needs none. `store`: what it reads, and
-    writes to; None: the feed's. `happened`: what did, to be told on objects."""
+    writes to; None: the feed's. `happened`: what did, to be told on objects. `keeping`: where new tokens are written;
+    None: none are asked for."""
 
     def __init__(
         self,
@@ -68,9 +70,11 @@ class Syncing:
         contender: Contender | None = None,
         store: Store | None = None,
         happened: Callable[[Notice], None] = lambda _: None,
+        keeping: TokenKeeping | None = None,
     ) -> None:
         store = store or feed.store
         self._happened = happened
+        renewals = Renewals(keeping, self._connect) if keeping is not None else None
         self.settings, self._durable = settings, durable
         self._objects, catalog = Objects(store), Catalog(store)
         self._syncers: dict[str, Syncer] = {}
@@ -85,7 +89,7 @@ class Syncing:
         world = PlacementWorld(self._objects, catalog, self._index, heartbeats, self.bindings, Uses(store), durable)
         placements = Placements(world, settings.targets)
         self._targets = SyncTargets(
-            self._objects, heartbeats, credentials, self._connect, self._offered, self._told, settings.targets
+            self._objects, heartbeats, credentials, self._connect, self._offered, self._told, settings.targets, renewals
         )
         unplaced = Unplaced(self._upstream, self._index, self.syncers)
         self._namespaces = Namespaces(self._objects, self.bindings, unplaced)

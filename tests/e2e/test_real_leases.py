@@ -12,13 +12,13 @@ import pytest
 import yaml
 from realclusters.cluster import RealCluster
 
-from apiserver.registry.kinds import kubernetes_builtins
 from reconciler.controllers.failures import Expected
 from reconciler.controllers.targets import Kubeconfig
-from reconciler.plan.syncable import SYNCED
 from reconciler.syncing.client import TargetClient, connect
+from reconciler.syncing.errors import TargetRefused
 from reconciler.syncing.keepers import Keepers
 from reconciler.syncing.lease import NAMESPACE, Contender, LeaseSettings, name_of
+from reconciler.syncing.lifetime import TargetAccount, of_token
 
 FLEET = "two-servers"
 QUICK = LeaseSettings(duration=3, renew=0.5, reserve=1.0, look=0.2)
@@ -118,23 +118,15 @@ def test_two_servers_and_a_real_cluster(cluster: RealCluster, server: Callable[.
 
 
 def test_the_documented_rights_are_enough_and_needed(
-    cluster: RealCluster, server: Callable[..., Server], tmp_path: Path, eventually: Any
+    cluster: RealCluster, server: Callable[..., Server], eventually: Any
 ) -> None:
     text = (Path(__file__).parents[2] / "docs" / "targets.md").read_text()
     [block] = [each for each in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "kind: ClusterRole\n" in each]
-    role = yaml.safe_load(block)
-    granted = {(g, r) for rule in role["rules"] for g in rule["apiGroups"] for r in rule["resources"]}
-    served = {k.group_resource for k in kubernetes_builtins().all()} & SYNCED
-    assert {(k.group, k.resource) for k in served} | {("", "namespaces"), ("coordination.k8s.io", "leases")} == granted
-
-    cluster.kubectl("create", "serviceaccount", "-n", "default", "limited")
+    everywhere = [each for each in yaml.safe_load_all(block) if each["kind"] not in ("Role", "RoleBinding")]
     try:
-        # Without the last rule: it lacks what the Lease needs.
-        cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(role | {"rules": role["rules"][:-1]}))
-        cluster.kubectl(
-            "create", "clusterrolebinding", "limited", "--clusterrole=treeplane", "--serviceaccount=default:limited"
-        )
-        token = cluster.kubectl("create", "token", "-n", "default", "limited").strip()
+        # Without the rights in the server's own namespace it lacks what the Lease needs, and gets no new token.
+        cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(everywhere))
+        token = cluster.kubectl("create", "token", "-n", NAMESPACE, "treeplane").strip()
         config = (
             json.loads(cluster.kubeconfig) if cluster.kubeconfig[:1] == b"{" else yaml.safe_load(cluster.kubeconfig)
         )
@@ -149,8 +141,15 @@ def test_the_documented_rights_are_enough_and_needed(
         made = limited.client.get(f"{MAPS}/limited")
         assert made is not None
         limited.client.delete(f"{MAPS}/limited", made["metadata"]["uid"])
+        found = of_token(limited.client.token(NAMESPACE, "treeplane", 3600))
+        assert found is not None
+        assert found.account == TargetAccount(NAMESPACE, "treeplane")
+        for namespace, name in ((NAMESPACE, "default"), ("kube-system", "default")):
+            with pytest.raises(TargetRefused, match="Forbidden"):
+                limited.client.token(namespace, name, 3600)
         limited.stop()
     finally:
-        for kind, name in (("clusterrolebinding", "limited"), ("clusterrole", "treeplane")):
-            cluster.kubectl("delete", kind, name, "--ignore-not-found")
-        cluster.kubectl("delete", "serviceaccount", "-n", "default", "limited")
+        for kind in ("clusterrolebinding", "clusterrole"):
+            cluster.kubectl("delete", kind, "treeplane", "--ignore-not-found")
+        for kind in ("rolebinding", "role", "serviceaccount"):
+            cluster.kubectl("delete", kind, "treeplane", "-n", NAMESPACE, "--ignore-not-found")

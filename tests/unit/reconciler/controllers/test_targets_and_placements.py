@@ -11,6 +11,7 @@ import pytest
 from support.countedstore import CountedStore
 
 from apiserver.model import clock, conditions
+from apiserver.model.conditions import Condition
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
@@ -56,6 +57,9 @@ class FakeCluster:
         served = (GroupResource("apps", "deployments"), GroupResource("", "configmaps"), CLAIMS)
         return dict.fromkeys(served, ("v1",))
 
+    def goes_on(self, kubeconfig: Kubeconfig) -> bool:
+        return kubeconfig.data.decode().partition("+")[0] == self.name
+
     def close(self) -> None: ...
 
 
@@ -69,6 +73,28 @@ class Claims:
         return KindTable([k for k in kubernetes_builtins().all() if k.group_resource == CLAIMS])
 
 
+class Ends:
+    """What is known of the ends of credentials, as the test says."""
+
+    def __init__(self) -> None:
+        self.over: set[str] = set()
+        self.near: dict[str, Condition] = {}
+        self.renewed: list[str] = []
+
+    def sees(self, key: str, target: dict[str, Any], kubeconfig: Kubeconfig | None) -> None: ...
+
+    def renew(self, key: str, cluster: Cluster) -> None:
+        self.renewed.append(key)
+
+    def explained(self, key: str, failure: Expected) -> Expected:
+        return Denied("CredentialsEnded", "its token has ended") if key in self.over else failure
+
+    def told(self, key: str) -> Condition | None:
+        return self.near.get(key)
+
+    def forget(self, key: str) -> None: ...
+
+
 class Loops:
     """Everything below the syncers, started."""
 
@@ -78,6 +104,7 @@ class Loops:
         self.missing: set[str] = set()
         self.content: dict[str, str] = {}
         self.lingering: dict[str, str] = {}
+        self.ends = Ends()
         self.forgotten: list[tuple[str, ...]] = []
         self.told: list[tuple[str, bool]] = []
         self.gate = threading.Event()
@@ -93,7 +120,7 @@ class Loops:
         world = PlacementWorld(objects, Claims(), self.index, self.heartbeats, self.bindings, uses, self.make_durable)
         self.placements = Placements(world, QUICK)
         self.targets = SyncTargets(
-            objects, self.heartbeats, self.credentials, self.connect, lambda _: {}, self.tell, QUICK
+            objects, self.heartbeats, self.credentials, self.connect, lambda _: {}, self.tell, QUICK, self.ends
         )
         self.deciding = [
             Manager(each.name, [each], self.feed)
@@ -290,6 +317,68 @@ def test_a_target_that_is_refused_or_refuses_us_keeps_what_it_runs_and_takes_not
     else:
         loops.clusters["west"].denied = None
     eventually(lambda: ready()["status"] == "True")
+
+
+def test_a_target_whose_credentials_have_ended_moves_nothing_however_long_it_is_silent(
+    fleet: Any, loops: Loops, eventually: Any
+) -> None:
+    """Who lets nobody in any more may well hang up."""
+    key = declare(fleet, "west")
+    loops.start()
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.HERE})
+    loops.ends.over.add(WEST)
+    loops.ends.near[WEST] = conditions.condition("CredentialsValid", False, "CredentialsEnded", "it ended")
+    loops.clusters["west"].dead = True
+    target = fleet.key("synctargets", "infra0", "west")
+
+    def reasons() -> dict[str, str]:
+        return {c["type"]: c["reason"] for c in (fleet.get(target).get("status") or {}).get("conditions", [])}
+
+    ended = dict.fromkeys(("CredentialsValid", "HeartbeatHealthy", "Ready", "SyncerReady"), "CredentialsEnded")
+    eventually(lambda: reasons() == ended)
+    since = time.monotonic()
+    fleet.put("synctargets", "infra0", "east", labels={"cloud": "aws"}, spec={})
+    location = fleet.key("locations", "infra0", "aws")
+    eventually(lambda: fleet.get(location)["status"]["availableInstances"] == 1)
+    eventually(lambda: time.monotonic() - since > QUICK.threshold + QUICK.tolerance + 0.2)
+    eventually(lambda: not loops.busy())
+    assert decided(fleet, key) == WEST
+    assert loops.heartbeats.seen(WEST).sight is Sight.SHUT
+
+
+def test_what_is_told_of_credentials_is_written_when_it_changes_and_goes_with_its_cause(
+    fleet: Any, loops: Loops, eventually: Any
+) -> None:
+    declare(fleet, "west")
+    loops.start()
+    target = fleet.key("synctargets", "infra0", "west")
+
+    def told() -> str:
+        status = fleet.get(target).get("status") or {}
+        return str((conditions.get(status.get("conditions"), "CredentialsValid") or {}).get("message"))
+
+    eventually(lambda: WEST in loops.ends.renewed)
+    assert told() == "None"
+    loops.ends.near[WEST] = conditions.condition("CredentialsValid", True, message="it ends")
+    eventually(lambda: told() == "it ends")
+    eventually(lambda: loops.feed.reached == fleet.store.revision())
+    at, beats = fleet.store.revision(), len(loops.ends.renewed)
+    eventually(lambda: len(loops.ends.renewed) > beats + 3)
+    assert fleet.store.revision() == at
+    loops.ends.near.clear()
+    eventually(lambda: told() == "None")
+
+
+def test_another_token_has_nobody_connect_anew(fleet: Any, loops: Loops, eventually: Any) -> None:
+    declare(fleet, "west")
+    loops.start()
+    eventually(lambda: (WEST, True) in loops.told)
+    times, beats = len(loops.told), len(loops.ends.renewed)
+    loops.content["west"] = "west+token"
+    eventually(lambda: len(loops.ends.renewed) > beats + 3)
+    assert len(loops.told) == times
+    loops.content["west"] = "elsewhere"
+    eventually(lambda: len(loops.told) > times)
 
 
 def test_silence_is_counted_from_when_there_was_a_way_in(monkeypatch: pytest.MonkeyPatch) -> None:

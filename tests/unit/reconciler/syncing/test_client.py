@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 import socket
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -124,6 +126,42 @@ def test_no_library_reads_kubeconfigs_for_us() -> None:
     product = [p for room in ("apiserver", "reconciler") for p in (Path(__file__).parents[4] / room).rglob("*.py")]
     assert len(product) > 300
     assert not [str(p) for p in product if re.search(r"^\s*(from|import) (kubernetes|requests)\b", p.read_text(), re.M)]
+
+
+def test_a_token_is_asked_for_and_gone_on_with(liar: Callable[..., Liar]) -> None:
+    given = {"status": {"token": "n3w", "expirationTimestamp": "2030-01-01T00:00:00Z"}}
+    asked: list[Asked] = []
+
+    def says(one: Asked) -> None:
+        asked.append(one)
+        answer(one, given if one.method == "POST" else item(said=one.headers))
+
+    target = liar(says)
+    made = connect(target.trusted(), QUICK)
+    assert made.token("treeplane-system", "treeplane", 3600) == "n3w"
+    assert asked[0].path == "/api/v1/namespaces/treeplane-system/serviceaccounts/treeplane/token"
+    assert json.loads(asked[0].body)["spec"] == {"expirationSeconds": 3600}
+    before = target.trusted()
+    other = replace(before, data=before.data.replace(b"s3cr3t", b"n3w"))
+    assert made.goes_on(other)
+    found = made.get(MAPS)
+    assert found is not None
+    assert found["said"]["authorization"] == "Bearer n3w"
+    for strange in (
+        replace(other, anywhere=False),
+        replace(other, data=other.data.replace(b"127.0.0.1", b"127.0.0.2")),
+        replace(other, data=b"{}"),
+    ):
+        assert not made.goes_on(strange)
+    made.barred = lambda: "no Lease"
+    with pytest.raises(Expected, match="no Lease"):
+        made.token("treeplane-system", "treeplane", 3600)
+
+
+@pytest.mark.parametrize("body", [{}, {"status": "x"}, {"status": {"token": 7}}, {"status": {"token": ""}}])
+def test_what_is_no_answer_to_a_request_for_a_token(client: Callable[[Handler], TargetClient], body: Any) -> None:
+    with pytest.raises(TargetUnreachable, match="something else"):
+        client(lambda asked: answer(asked, body)).token("a", "b", 600)
 
 
 def test_redirects_are_not_followed(client: Callable[[Handler], TargetClient]) -> None:
