@@ -39,6 +39,7 @@ from reconciler.commands.failure import BUSY, Failure
 from reconciler.commands.ports import holder
 from reconciler.commands.progress import ProgressBar
 from reconciler.commands.roles import REST
+from reconciler.commands.servedat import ServedAt
 from reconciler.commands.settings import ReconcileSettings, Reconciling, UpSettings
 from reconciler.commands.source import Source, resolve
 from reconciler.forges.errors import NotSaid
@@ -94,6 +95,7 @@ class _Run:
             self._certificates.write_kubeconfig(kubeconfig, self._server.url)
         except ValueError as error:
             raise Failure(str(error), f"move {kubeconfig} away") from error
+        ServedAt(self._server.url, self._server.local_url).write(self._settings.common.data_dir)
         for note in self._source.notes:
             self._say(note)
         self._say(f"serving {redact(self._source.location)} ({self._settings.common.branch}) at {self._server.url}")

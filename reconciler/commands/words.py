@@ -16,7 +16,12 @@ _HIDES_CA = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_CERT", "GIT_SSL_KEY")
 
 def clone_line(url: str, keys: Keys, folder: str = "fleet") -> str:
     """`git clone …` that leaves CA and credential, by path, in the clone, so that a bare `git push` works there."""
-    parts = ["git", "clone"]
+    return shlex.join(["git", *clone_arguments(url, keys, folder)])
+
+
+def clone_arguments(url: str, keys: Keys, folder: str) -> list[str]:
+    """The same as git takes it."""
+    parts = ["clone"]
     settings = {
         "http.sslCAInfo": keys.ca,
         "http.sslCert": keys.admin.certificate,
@@ -27,7 +32,7 @@ def clone_line(url: str, keys: Keys, folder: str = "fleet") -> str:
     for name, value in (("user.name", "Treeplane admin"), ("user.email", "admin@localhost")):
         if not _git_has(name):
             parts += ["--config", f"{name}={value}"]
-    return shlex.join([*parts, f"{url}/git/fleet.git", folder])
+    return [*parts, f"{url}/git/fleet.git", folder]
 
 
 def _git_has(name: str) -> bool:

@@ -74,14 +74,7 @@ class SealedSecrets:
         if self._draft.read(file) is not None:
             raise StatusError(409, "Conflict", f"{file} is there already, and declares something else")
         self._require_readable(creation.recipients, f"{NAME} names")
-        value = untold(value)
-        _require_hidden(value, {}, creation.selection, NAME)
-        key = new_key()
-        metadata = new_metadata(
-            key, creation.recipients, creation.selection, mac_only_encrypted=creation.mac_only_encrypted
-        )
-        document = {**ordered(sealed(value, key, creation.selection)), "sops": _begun(metadata)}
-        return self._draft.write(file, _stamped(edit.add(None, file, document), file, key))
+        return self._draft.write(file, sealed_file(file, value, creation))
 
     def opened(self, manifest: Manifest) -> Manifest:
         """What it says."""
@@ -119,6 +112,18 @@ class SealedSecrets:
         if not self._keys.identities.keys() & set(recipients):
             text = f"{what} {', '.join(recipients)}, and keys/age/{self._path} of the server has none of their keys"
             raise _forbidden(f"{text}: what it wrote it could not read")
+
+
+def sealed_file(file: str, value: Object, creation: Creation) -> bytes:
+    """A new file with one Secret, encrypted; it takes no key. Raises StatusError for what would not be, and BadFile."""
+    value = untold(value)
+    _require_hidden(value, {}, creation.selection, NAME)
+    key = new_key()
+    metadata = new_metadata(
+        key, creation.recipients, creation.selection, mac_only_encrypted=creation.mac_only_encrypted
+    )
+    document = {**ordered(sealed(value, key, creation.selection)), "sops": _begun(metadata)}
+    return _stamped(edit.add(None, file, document), file, key)
 
 
 def _require_hidden(value: Object, before: Object, selection: SelectedValues, by: str) -> None:
