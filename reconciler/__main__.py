@@ -19,7 +19,7 @@ _COMMANDS = {
     "hook": "line.hooking:hook",
     "init": "line.beginning:init",
     "kcp": "line.kcp:kcp",
-    "kubeconfig": "line.beginning:kubeconfig",
+    "kubeconfig": "line.kubeconfigs:kubeconfig",
     "log": "line.history:log",
     "mv": "line.moving:mv",
     "pin": "line.pinning:pin",

@@ -1,4 +1,4 @@
-"""`treeplane init`, `treeplane ws` and `treeplane kubeconfig`. See line."""
+"""`treeplane init` and `treeplane ws`. See line."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ import click
 
 from reconciler.commands.initialize import initialize
 from reconciler.plugin import ws as plugin
-from reconciler.plugin.errors import ended
-from reconciler.plugin.kubeconfigs import KubeconfigFiles
-from reconciler.plugin.session import Session
 
 
 @click.command()
@@ -26,24 +23,3 @@ def init(directory: Path) -> None:
 def ws(arguments: tuple[str, ...]) -> None:
     """Go from workspace to workspace, and make some: what `kubectl ws` does."""
     raise SystemExit(plugin.run(list(arguments), "treeplane ws"))
-
-
-@click.command()
-@click.argument("path", default="")
-@click.option("--at", "rev", default="", metavar="REV", help="A commit: an id, a branch, a tag, or pull/NUMBER.")
-@click.option("--kubeconfig", default="", help="The file to read instead of $KUBECONFIG.")
-def kubeconfig(path: str, rev: str, kubeconfig: str) -> None:
-    """Print a kubeconfig for the workspace PATH (default: the current one), with --at as that commit has it.
-
-    It names the commit by its id, so it means the same for ever, and the user that the current context names.
-    """
-    raise SystemExit(ended(lambda: _print_kubeconfig(path, rev, kubeconfig)))
-
-
-def _print_kubeconfig(path: str, rev: str, file: str) -> None:
-    files = KubeconfigFiles.load(file)
-    session = Session(files, "")
-    where = path or session.path()
-    there = Session(files, session.commit(rev, where) if rev else "")
-    name = f"{where}@{there.at[:10]}" if there.at else where
-    click.echo(files.alone(name, there.url(there.look_up(where).path)), nl=False)
