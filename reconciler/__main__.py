@@ -16,6 +16,7 @@ _COMMANDS = {
     "crd": "sharing:crd",
     "diff": "line.reviewing:diff",
     "drill": "line.recovering:drill",
+    "grant": "line.granting:grant",
     "hook": "line.hooking:hook",
     "init": "line.beginning:init",
     "kcp": "line.kcp:kcp",
