@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from reconciler.commands.initialize import initialize
+from reconciler.commands.wscreate import create_workspace
 from reconciler.plugin import ws as plugin
 
 
@@ -21,5 +22,8 @@ def init(directory: Path) -> None:
 @click.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def ws(arguments: tuple[str, ...]) -> None:
-    """Go from workspace to workspace, and make some: what `kubectl ws` does."""
+    """Go from workspace to workspace, and make some: what `kubectl ws` does; `create` also as files."""
+    if arguments[:1] == ("create",):
+        create_workspace(list(arguments[1:]))
+        return
     raise SystemExit(plugin.run(list(arguments), "treeplane ws"))
