@@ -94,7 +94,9 @@ def of_service_account(account: str, workspace: str, seconds: int, kubeconfig: s
         if answer.status != 201:
             raise answer.refusal()
     except PluginError as error:
-        raise Failure(str(error), "it takes the right to create serviceaccounts/token there") from error
+        raise Failure(
+            str(error), "it takes a ServiceAccount that is there, and the right to create serviceaccounts/token of it"
+        ) from error
     status = answer.object["status"]
     cluster = _embedded({**files.credentials().cluster, "server": session.url(where)})
     text = _config(where, cluster, f"{namespace}/{name}", {"token": status["token"]})
