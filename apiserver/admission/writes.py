@@ -127,7 +127,7 @@ def check_status(kind: ServedKind, name: str, *, administers: bool) -> None:
 def _advice(kind: ServedKind, record: WorkspaceRecord, name: str, live: Object | None) -> str:
     directory = record.directory or "the workspace's directory"
     if live is None and kind.storage == WORKSPACES:
-        return f"commit {directory}/{name}/workspace.yaml, which may be empty, and push"
+        return f"commit {directory}/{name}/workspace.yaml, which may be empty, and push (treeplane ws create writes it)"
     if live is None:
         return f"add a manifest to {directory}, commit and push"
     annotations = live["metadata"].get("annotations") or {}

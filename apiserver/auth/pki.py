@@ -12,7 +12,7 @@ import hashlib
 import ipaddress
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -39,7 +39,17 @@ _BACKDATE = timedelta(minutes=5)
 _HALF = 32
 """Bytes of each of the two numbers of a P-256 signature, and of each coordinate of a point."""
 
-__all__ = ["Keys", "KeysError", "Pair", "TokenSigner", "ensure_keys", "issue_client", "renew"]
+__all__ = [
+    "IssuedClient",
+    "Keys",
+    "KeysError",
+    "Pair",
+    "TokenSigner",
+    "ensure_keys",
+    "issue_client",
+    "issue_unkept",
+    "renew",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +160,31 @@ def issue_client(directory: Path, name: str, common_name: str, organizations: It
 
 
 @dataclass(frozen=True, slots=True)
+class IssuedClient:
+    """A client's certificate and its key, in PEM, which stand in no file; `ends`: when it does."""
+
+    certificate: bytes
+    key: bytes = field(repr=False)
+    ends: datetime
+
+
+def issue_unkept(directory: Path, common_name: str, organizations: Iterable[str], lifetime: timedelta) -> IssuedClient:
+    """A client certificate of the fleet's CA that nothing is kept of. It ends with the CA at the latest. Nothing is
+    made in `directory`: raises KeysError where that has no CA, and ValueError for names that no certificate can say."""
+    pair = Keys(directory).pair("ca")
+    if not (pair.certificate.exists() and pair.key.exists()):
+        raise KeysError(f"{directory} has no CA: {pair.certificate.name} and {pair.key.name} are not both there")
+    authority, key = _Authority(_read_certificate(pair.certificate), _read_key(pair.key)), _fresh_key()
+    left = authority.certificate.not_valid_after_utc - datetime.now(UTC)
+    if left <= timedelta(0):
+        raise KeysError(f"{pair.certificate}: the CA's certificate has ended: start the server, which renews it")
+    wanted = _Wanted("", common_name, tuple(organizations))
+    certificate = _leaf(authority, key, wanted, min(lifetime, left) + _BACKDATE)
+    encoding = serialization.Encoding.PEM
+    return IssuedClient(certificate.public_bytes(encoding), _private(key), certificate.not_valid_after_utc)
+
+
+@dataclass(frozen=True, slots=True)
 class SigningRequest:
     """Of a PKCS #10 request, what its signer is asked to vouch for."""
 
@@ -215,9 +250,15 @@ def _sign_authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
 
 
 def _issue(authority: _Authority, pair: Pair, wanted: _Wanted) -> None:
-    key = _new_key(pair.key)
+    certificate = _leaf(authority, _new_key(pair.key), wanted, LEAF_LIFETIME)
+    write_private(pair.certificate, certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def _leaf(
+    authority: _Authority, key: ec.EllipticCurvePrivateKey, wanted: _Wanted, lifetime: timedelta
+) -> x509.Certificate:
     issuer = authority.certificate.subject
-    builder = _builder(wanted.subject, issuer, key.public_key(), LEAF_LIFETIME)
+    builder = _builder(wanted.subject, issuer, key.public_key(), lifetime)
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     builder = builder.add_extension(_key_usage(authority=False), critical=True)
     builder = builder.add_extension(x509.ExtendedKeyUsage([wanted.usage]), critical=False)
@@ -227,8 +268,7 @@ def _issue(authority: _Authority, pair: Pair, wanted: _Wanted) -> None:
     if wanted.hosts:
         names = x509.SubjectAlternativeName([_general_name(host) for host in wanted.hosts])
         builder = builder.add_extension(names, critical=False)
-    certificate = builder.sign(authority.key, hashes.SHA256())
-    write_private(pair.certificate, certificate.public_bytes(serialization.Encoding.PEM))
+    return builder.sign(authority.key, hashes.SHA256())
 
 
 def _builder(
@@ -286,10 +326,18 @@ def _near_end(certificate: x509.Certificate) -> bool:
 
 
 def _new_key(path: Path) -> ec.EllipticCurvePrivateKey:
-    key = ec.generate_private_key(ec.SECP256R1())
-    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    write_private(path, key.private_bytes(encoding, form, serialization.NoEncryption()))
+    key = _fresh_key()
+    write_private(path, _private(key))
     return key
+
+
+def _fresh_key() -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _private(key: ec.EllipticCurvePrivateKey) -> bytes:
+    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    return key.private_bytes(encoding, form, serialization.NoEncryption())
 
 
 def _read_key(path: Path) -> ec.EllipticCurvePrivateKey:

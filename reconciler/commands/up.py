@@ -106,7 +106,10 @@ class _Run:
             notes = self._certificates.write_kubeconfig(kubeconfig, self._server.url)
         except ValueError as error:
             raise Failure(str(error), f"move {kubeconfig} away") from error
-        ServedAt(self._server.url, self._server.local_url).write(self._settings.common.data_dir)
+        authority = self._certificates.authority(self._server.url)
+        ServedAt(self._server.url, self._server.local_url, str(authority.resolve()) if authority else "").write(
+            self._settings.common.data_dir
+        )
         for note in (*notes, *self._source.notes):
             self._say(note)
         if _among_proxies(self._server, self._listener) and not self._server.external_url:

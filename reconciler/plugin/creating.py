@@ -14,7 +14,13 @@ from reconciler.plugin.selecting import label_selector
 from reconciler.plugin.session import WORKSPACES, Session, from_root
 from reconciler.plugin.waiting import in_phase, missing, phase_of
 
-_CONFLICT = 409
+_CONFLICT, _FORBIDDEN = 409, 403
+_FILE = "/workspace.yaml"
+"""What such a refusal names."""
+
+
+class FilesWanted(PluginError):
+    """The server refuses it, since workspaces here are directories that somebody commits."""
 
 
 class WantedWorkspace(NamedTuple):
@@ -64,6 +70,8 @@ def create(session: Session, wanted: WantedWorkspace, say: Callable[[str], None]
     existed = answer.status == _CONFLICT and answer.object.get("reason") == "AlreadyExists" and wanted.ignore_existing
     if existed:
         answer = session.client.get(session.within(f"{WORKSPACES}/{wanted.name}"))
+    if answer.status == _FORBIDDEN and _FILE in str(answer.object.get("message")):
+        raise FilesWanted(str(answer.refusal()))
     if answer.status not in (200, 201):
         raise answer.refusal()
     if existed:

@@ -120,6 +120,11 @@ def _target(what: list[str], program: str) -> str:
 
 
 def _create(arguments: list[str], program: str) -> None:
+    make(creation_parser(program).parse_args(arguments))
+
+
+def creation_parser(program: str) -> argparse.ArgumentParser:
+    """Of `create`."""
     parser = _parser(program, "Makes a workspace below the current one, and waits until it can be used.")
     parser.add_argument("name", metavar="NAME")
     parser.add_argument("--type", default="", help="its type: NAME, or PATH:NAME (default: as the parent's type says)")
@@ -128,12 +133,20 @@ def _create(arguments: list[str], program: str) -> None:
     parser.add_argument("--location-selector", default="", metavar="SELECTOR", help="labels of the Shard that it is on")
     parser.add_argument("--create-context", default="", metavar="CONTEXT", help="a context of that name for it")
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS", help="how long to wait (default: 60)")
-    options = parser.parse_args(arguments)
-    session = _session(options)
-    wanted = WantedWorkspace(
+    return parser
+
+
+def wanted_workspace(options: argparse.Namespace) -> WantedWorkspace:
+    """What was asked for, as `creation_parser` gives it."""
+    return WantedWorkspace(
         options.name, options.type, options.ignore_existing, options.timeout, options.location_selector
     )
-    create(session, wanted, say)
+
+
+def make(options: argparse.Namespace) -> None:
+    """Through the API. Raises PluginError."""
+    session = _session(options)
+    create(session, wanted_workspace(options), say)
     if options.create_context:
         server = session.url(f"{session.path()}:{options.name}")
         _add_context(session, options.create_context, server, overwrite=options.ignore_existing, enter=options.enter)

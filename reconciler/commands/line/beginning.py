@@ -1,4 +1,4 @@
-"""`treeplane init`, `treeplane ws` and `treeplane kubeconfig`. See line."""
+"""`treeplane init` and `treeplane ws`. See line."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from pathlib import Path
 import click
 
 from reconciler.commands.initialize import initialize
+from reconciler.commands.wscreate import create_workspace
 from reconciler.plugin import completing
 from reconciler.plugin import ws as plugin
-from reconciler.plugin.errors import ended
-from reconciler.plugin.kubeconfigs import KubeconfigFiles
 from reconciler.plugin.saying import FORMS, say, tell
-from reconciler.plugin.session import Session
 
 
 @click.command()
@@ -35,26 +33,8 @@ def _words(context: click.Context, _argument: click.Parameter, last: str) -> lis
 @click.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=_words)
 def ws(arguments: tuple[str, ...]) -> None:
-    """Go from workspace to workspace, and make some: what `kubectl ws` does."""
+    """Go from workspace to workspace, and make some: what `kubectl ws` does; `create` also as files."""
+    if arguments[:1] == ("create",):
+        create_workspace(list(arguments[1:]))
+        return
     raise SystemExit(plugin.run(list(arguments), "treeplane ws"))
-
-
-@click.command()
-@click.argument("path", default="")
-@click.option("--at", "rev", default="", metavar="REV", help="A commit: an id, a branch, a tag, or pull/NUMBER.")
-@click.option("--kubeconfig", default="", help="The file to read instead of $KUBECONFIG.")
-def kubeconfig(path: str, rev: str, kubeconfig: str) -> None:
-    """Print a kubeconfig for the workspace PATH (default: the current one), with --at as that commit has it.
-
-    It names the commit by its id, so it means the same for ever, and the user that the current context names.
-    """
-    raise SystemExit(ended(lambda: _print_kubeconfig(path, rev, kubeconfig)))
-
-
-def _print_kubeconfig(path: str, rev: str, file: str) -> None:
-    files = KubeconfigFiles.load(file)
-    session = Session(files, "")
-    where = path or session.path()
-    there = Session(files, session.commit(rev, where) if rev else "")
-    name = f"{where}@{there.at[:10]}" if there.at else where
-    click.echo(files.alone(name, there.url(there.look_up(where).path)), nl=False)

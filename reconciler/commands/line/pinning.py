@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 
 import click
 
 from apiserver.model import clock
+from reconciler.commands.line.durations import seconds_of
 from reconciler.commands.line.output import output as output_option
 from reconciler.commands.pinning import PinDone
 from reconciler.commands.pinning import pin as set_pin
 from reconciler.commands.pinning import resume as take_out
 from reconciler.commands.pinning import suspend as keep
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-_DURATION = re.compile(r"(?:[0-9]{1,6}[smhdw])+")
 _LONGEST = 200
 """Characters of a reason, as the schema of workspace.yaml has it."""
 
@@ -27,8 +25,8 @@ def _until(_context: click.Context, _option: click.Parameter, text: str) -> str:
         return ""
     at = time.time()
     try:
-        parts = re.findall(r"([0-9]+)([smhdw])", text) if _DURATION.fullmatch(text) else []
-        ends = at + sum(int(n) * _UNITS[unit] for n, unit in parts) if parts else clock.parse(text).timestamp()
+        lasts = seconds_of(text)
+        ends = at + lasts if lasts is not None else clock.parse(text).timestamp()
         found = clock.rfc3339(ends)
     except (ValueError, OverflowError):
         raise click.BadParameter(f"{text} is no time: give one like 2030-01-31T18:00:00Z, or 90m, 2h, 3d") from None
