@@ -30,6 +30,7 @@ from apiserver.auth.keys import KeysError
 from apiserver.auth.pki_clients import authorities_in
 from apiserver.auth.tokens import TokenFile
 from apiserver.launch import listen, spawn
+from apiserver.model.brief import brief
 from apiserver.model.commits import shortened
 from apiserver.options import values
 from apiserver.proxyprotocol import Proxies
@@ -51,8 +52,8 @@ from reconciler.plan.notices import HELD, MENDED
 from reconciler.repository.errors import redact
 from reconciler.signatures.own import CommitKey
 
-_SHOWN = 20
-"""Workspaces of which it is told at a start why they are held."""
+_SHOWN, _WIDTH = 20, 1000
+"""Workspaces of which it is told at a start why they are held; characters of a line about one."""
 
 
 def up(settings: UpSettings) -> None:
@@ -209,7 +210,8 @@ class _Run:
 
     @staticmethod
     def _held_line(path: str, problems: list[str]) -> str:
-        return f"{path} is held back:\n" + "\n".join(f"  {p}" for p in problems)
+        """The condition lists all that is wrong, however much."""
+        return f"{path} is held back: {brief('; '.join(problems), _WIDTH)}"
 
     def _heard(self, line: bytes) -> None:
         with suppress(ValueError):
