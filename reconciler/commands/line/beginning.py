@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from reconciler.commands.initialize import initialize
-from reconciler.commands.wscreate import create_workspace
 from reconciler.plugin import ws as plugin
 
 
@@ -24,6 +23,9 @@ def init(directory: Path) -> None:
 def ws(arguments: tuple[str, ...]) -> None:
     """Go from workspace to workspace, and make some: what `kubectl ws` does; `create` also as files."""
     if arguments[:1] == ("create",):
+        # Only this reads and writes files of a fleet: everything else of `ws` starts at once.
+        from reconciler.commands.wscreate import create_workspace  # noqa: PLC0415
+
         create_workspace(list(arguments[1:]))
         return
     raise SystemExit(plugin.run(list(arguments), "treeplane ws"))
