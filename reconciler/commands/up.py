@@ -59,10 +59,10 @@ _SHOWN, _WIDTH = 20, 1000
 def up(settings: UpSettings) -> None:
     """Returns after a clean stop; raises Failure."""
     common = settings.common
-    check(settings.starting.repository, common.data_dir)
-    private_directory(common.data_dir)
     _check_files(settings.serving)
     _check_told(settings.reconciling)
+    check(settings.starting.repository, common.data_dir)
+    private_directory(common.data_dir)
     with _only_one(common.data_dir):
         onefile.keep(ServerSettings(common.data_dir, common.keys_dir).plugin_file)
         address = settings.starting.listen

@@ -21,6 +21,13 @@ TREEPLANE_YAML = "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {na
 Files = Mapping[str, str | bytes | Blob | None]
 
 
+def plain_fleet(directory: Path) -> Path:
+    """Makes `directory` the least that is a fleet, without git."""
+    (directory / "workspaces" / "root").mkdir(parents=True, exist_ok=True)
+    (directory / "treeplane.yaml").write_text(TREEPLANE_YAML)
+    return directory
+
+
 class FleetRepo:
     """`commit({path: text, path: None})` writes a commit on top of `head` and moves the branch. One that is there is
     taken as it is."""

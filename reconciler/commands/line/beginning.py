@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from reconciler.commands.initialize import initialize
-from reconciler.commands.wscreate import create_workspace
 from reconciler.plugin import completing
 from reconciler.plugin import ws as plugin
 from reconciler.plugin.saying import FORMS, say, tell
@@ -35,6 +34,9 @@ def _words(context: click.Context, _argument: click.Parameter, last: str) -> lis
 def ws(arguments: tuple[str, ...]) -> None:
     """Go from workspace to workspace, and make some: what `kubectl ws` does; `create` also as files."""
     if arguments[:1] == ("create",):
+        # Only this reads and writes files of a fleet: everything else of `ws` starts at once.
+        from reconciler.commands.wscreate import create_workspace  # noqa: PLC0415 - see above
+
         create_workspace(list(arguments[1:]))
         return
     raise SystemExit(plugin.run(list(arguments), "treeplane ws"))

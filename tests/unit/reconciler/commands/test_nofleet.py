@@ -5,17 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.fleetrepo import TREEPLANE_YAML
+from support.fleetrepo import plain_fleet
 
 from reconciler.commands import nofleet
 from reconciler.commands.failure import Failure
 from reconciler.commands.nofleet import require_fleet, require_whole
-
-
-def a_fleet(directory: Path) -> Path:
-    (directory / "workspaces" / "root").mkdir(parents=True)
-    (directory / "treeplane.yaml").write_text(TREEPLANE_YAML)
-    return directory
 
 
 def told(directory: Path) -> tuple[str, int]:
@@ -31,7 +25,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_fleet_is_one(here: Path) -> None:
-    require_whole(a_fleet(here / "fleet"), "treeplane validate")
+    require_whole(plain_fleet(here / "fleet"), "treeplane validate")
 
 
 def test_one_with_faults_is_one_and_they_are_the_loaders_to_tell(here: Path) -> None:
@@ -63,13 +57,13 @@ def test_what_is_there_instead_is_named(here: Path, file: str, what: str) -> Non
 
 
 def test_the_nearest_fleet_is_named_as_one_would_type_it(here: Path) -> None:
-    fleet = a_fleet(here / "mono" / "deploy" / "fleet")
+    fleet = plain_fleet(here / "mono" / "deploy" / "fleet")
     for within in (fleet / "workspaces", fleet / "workspaces" / "root", here / "mono", here):
         assert "the nearest fleet:\n  treeplane validate mono/deploy/fleet" in told(within)[0]
 
 
 def test_fleets_far_away_and_behind_links_are_not_looked_for(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    a_fleet(here / "a" / "b" / "c" / "d" / "deep")
+    plain_fleet(here / "a" / "b" / "c" / "d" / "deep")
     (here / "looked" / "at").mkdir(parents=True)
     (here / "looked" / "link").symlink_to(here / "a" / "b" / "c" / "d" / "deep")
     assert "the nearest fleet" not in told(here)[0]
@@ -77,7 +71,7 @@ def test_fleets_far_away_and_behind_links_are_not_looked_for(here: Path, monkeyp
     monkeypatch.setattr(nofleet, "_MOST", 3)
     for number in range(9):
         (here / "many" / str(number)).mkdir(parents=True)
-    a_fleet(here / "many" / "9")
+    plain_fleet(here / "many" / "9")
     assert "the nearest fleet" not in told(here / "many")[0]
 
 
@@ -90,7 +84,7 @@ def test_where_one_may_not_look_nothing_is_found(here: Path) -> None:
 
 
 def test_a_treeplane_yaml_that_does_not_read_is_told_with_its_line(here: Path) -> None:
-    fleet = a_fleet(here / "fleet")
+    fleet = plain_fleet(here / "fleet")
     (fleet / "treeplane.yaml").write_text("kind: Flete\n")
     text, code = told(fleet)
     assert f"{fleet}/treeplane.yaml:1: apiVersion is missing" in text
@@ -98,6 +92,6 @@ def test_a_treeplane_yaml_that_does_not_read_is_told_with_its_line(here: Path) -
 
 
 def test_without_a_root_it_is_none(here: Path) -> None:
-    fleet = a_fleet(here / "fleet")
+    fleet = plain_fleet(here / "fleet")
     (fleet / "workspaces" / "root").rmdir()
     assert told(fleet)[0].startswith(f"{fleet}/workspaces/root is missing")

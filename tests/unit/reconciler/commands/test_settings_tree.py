@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.fleetrepo import plain_fleet
 
 from apiserver.options import options as options_of
 from apiserver.settings import Common, ServerSettings, Serving
@@ -77,10 +78,7 @@ def test_an_option_is_one_field(copy: Path, eventually: Callable[..., Any], grou
     new = set((copy / "settings.md").read_text().splitlines()) - set(DOCUMENT.read_text().splitlines())
     assert new == {"| `--cups` | 7 | All the cups. |"}
 
-    (copy / "fleet").mkdir()
-    (copy / "fleet" / "treeplane.yaml").write_text(
-        "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: fleet}\n"
-    )
+    plain_fleet(copy / "fleet")
     words = ["up", "fleet", "--data-dir=data", "--listen=127.0.0.1:0", "--workers=1", "--cups=9"]
     server = subprocess.Popen([sys.executable, "-m", "reconciler", *words], cwd=copy, stdout=subprocess.DEVNULL)
     try:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.fleetrepo import TREEPLANE_YAML
+from support.fleetrepo import TREEPLANE_YAML, plain_fleet
 
 from apiserver.endpoints.pushhooks import PUSHED
 from reconciler.commands.failure import Failure
@@ -19,7 +19,7 @@ OPERATOR = PushRecord("", {"username": "shard-admin", "groups": ["system:masters
 
 
 def test_what_a_directory_seeded_and_what_a_clone_brought_is_the_operators(tmp_path: Path) -> None:
-    manifests = a_fleet(tmp_path / "manifests")
+    manifests = plain_fleet(tmp_path / "manifests")
     hosted = resolve(str(manifests), tmp_path / "data", "main").hosted
     assert hosted is not None
     head = Repository(hosted).ref("refs/heads/main") or ""
@@ -39,13 +39,6 @@ def test_what_a_directory_seeded_and_what_a_clone_brought_is_the_operators(tmp_p
     new = Repository(hosted).ref("refs/heads/main") or ""
     assert new != head
     assert PushRecords(hosted).of(new) == OPERATOR
-
-
-def a_fleet(directory: Path) -> Path:
-    """The least that is one."""
-    (directory / "workspaces" / "root").mkdir(parents=True)
-    (directory / "treeplane.yaml").write_text(TREEPLANE_YAML)
-    return directory
 
 
 def test_a_directory_that_is_no_fleet_makes_nothing_and_is_asked_about_again(tmp_path: Path) -> None:
@@ -77,7 +70,7 @@ def test_a_url_and_a_repository_are_not_asked_whether_they_are_fleets(tmp_path: 
 
 @pytest.mark.parametrize("inside", [True, False])
 def test_a_copy_that_differs_says_so_at_each_start_and_the_commands_push_it(tmp_path: Path, inside: bool) -> None:
-    directory = a_fleet(tmp_path / "my fleet")
+    directory = plain_fleet(tmp_path / "my fleet")
     (directory / "workspaces" / "root" / "old.yaml").write_text("kind: ConfigMap\n")
     data = (directory if inside else tmp_path) / "data"
     hosted = resolve(str(directory), data, "main").hosted

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from support.fleetrepo import plain_fleet
 
 from reconciler import __main__ as program
 from reconciler.commands import up as command
@@ -20,7 +21,7 @@ def test_bounds_reach_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setattr(serving, "up_command", told.append)
     options = ["--max-requests=7", "--max-requests-per-user=3", "--request-seconds=9", "--shutdown-seconds=1",
                "--event-seconds=60", f"--data-dir={tmp_path}"]  # fmt: skip
-    assert CliRunner().invoke(program.main, ["up", str(tmp_path), *options]).exit_code == 0
+    assert CliRunner().invoke(program.main, ["up", str(plain_fleet(tmp_path)), *options]).exit_code == 0
     [settings] = told
     assert settings.reconciling.events == 60
     runs: list[Any] = []
@@ -40,7 +41,7 @@ def test_a_key_that_cannot_be_used_is_told_before_anything_starts(
     monkeypatch.setattr(command, "_listen", lambda host, port: _Listener())
     (tmp_path / "data" / "keys").mkdir(parents=True)
     (tmp_path / "data" / "keys" / "commits").write_text("no key")
-    answer = CliRunner().invoke(program.main, ["up", str(tmp_path), f"--data-dir={tmp_path / 'data'}"])
+    answer = CliRunner().invoke(program.main, ["up", str(plain_fleet(tmp_path)), f"--data-dir={tmp_path / 'data'}"])
     assert answer.exit_code == 3
     assert "Put it back from a backup" in answer.output
 
@@ -62,7 +63,7 @@ def test_what_is_said_of_sources_reaches_the_reconciler(monkeypatch: pytest.Monk
     monkeypatch.setattr(serving, "up_command", told.append)
     options = ["--trust-sources=root:tenants", "--source-interval=30", f"--data-dir={tmp_path}"]
     options += ["--source-mib=64", "--sources-mib=128"]
-    assert CliRunner().invoke(program.main, ["up", str(tmp_path), *options]).exit_code == 0
+    assert CliRunner().invoke(program.main, ["up", str(plain_fleet(tmp_path)), *options]).exit_code == 0
     said = told[0].reconciling
     found = follow_settings(said)
     assert (found.interval, found.bounds.disk, found.together) == (30, 64 * 1024 * 1024, 128 * 1024 * 1024)
@@ -70,7 +71,9 @@ def test_what_is_said_of_sources_reaches_the_reconciler(monkeypatch: pytest.Monk
         True, True, False, False,
     ]  # fmt: skip
     assert "`treeplane up --trust-sources root:shop`" in trust(said, "root:shop").remedy
-    refused = CliRunner().invoke(program.main, ["up", str(tmp_path), "--trust-sources=https://example.com"])
+    refused = CliRunner().invoke(
+        program.main, ["up", str(plain_fleet(tmp_path)), "--trust-sources=https://example.com"]
+    )
     assert refused.exit_code == 2
 
 
@@ -78,9 +81,9 @@ def test_trusted_targets_reach_the_reconciler(monkeypatch: pytest.MonkeyPatch, t
     told: list[Any] = []
     monkeypatch.setattr(serving, "up_command", told.append)
     options = ["--trust-targets=root:infra", "--trust-targets", "root:shop:web", f"--data-dir={tmp_path}"]
-    assert CliRunner().invoke(program.main, ["up", str(tmp_path), *options]).exit_code == 0
+    assert CliRunner().invoke(program.main, ["up", str(plain_fleet(tmp_path)), *options]).exit_code == 0
     assert told[0].reconciling.trusted_targets == ("root:infra", "root:shop:web")
-    refused = CliRunner().invoke(program.main, ["up", str(tmp_path), "--trust-targets=10.0.0.0/8"])
+    refused = CliRunner().invoke(program.main, ["up", str(plain_fleet(tmp_path)), "--trust-targets=10.0.0.0/8"])
     assert refused.exit_code == 2
     assert "is not the path of a workspace, like root:infra:locations" in refused.output
     settings = ReconcileSettings(
@@ -110,7 +113,7 @@ def test_tokens_that_no_worker_would_take_are_refused_before_anything_runs(
     file = tmp_path / "tokens.csv"
     file.write_text(f"{line}\n")
     options = [f"--data-dir={tmp_path / 'data'}", f"--token-auth-file={file}"]
-    answer = CliRunner().invoke(program.main, ["up", str(tmp_path), *options])
+    answer = CliRunner().invoke(program.main, ["up", str(plain_fleet(tmp_path)), *options])
     assert answer.exit_code != 0
     assert why in answer.output
     assert "Traceback" not in answer.output
@@ -119,6 +122,6 @@ def test_tokens_that_no_worker_would_take_are_refused_before_anything_runs(
 def test_cas_that_no_worker_would_read_are_refused_before_anything_runs(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text("nothing")
     options = [f"--data-dir={tmp_path / 'data'}", f"--client-ca-file={tmp_path / 'ca.crt'}"]
-    answer = CliRunner().invoke(program.main, ["up", str(tmp_path), *options])
+    answer = CliRunner().invoke(program.main, ["up", str(plain_fleet(tmp_path)), *options])
     assert answer.exit_code != 0
     assert f"--client-ca-file: {tmp_path / 'ca.crt'}: no certificates in PEM" in answer.output
