@@ -109,4 +109,5 @@ def _directories(directory: Path) -> list[Path]:
 
 def _from_here(directory: Path) -> str:
     """As one would type it."""
-    return os.path.relpath(directory)
+    relative = os.path.relpath(directory)
+    return str(directory) if relative.startswith("../..") else relative

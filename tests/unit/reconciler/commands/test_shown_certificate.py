@@ -11,6 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from support.authorities import Authority, Issued, pem
+from support.fleetrepo import plain_fleet
 
 from apiserver.auth import pki_serving
 from apiserver.auth.keys import Pair
@@ -155,7 +156,7 @@ def test_one_without_the_other_is_refused(
     certificate, key = issued.put(tmp_path / "given")
     file = certificate if given == "cert" else key
     options = [f"--data-dir={tmp_path / 'data'}", "--listen=127.0.0.1:0", f"--tls-{given}-file={file}"]
-    answer = CliRunner().invoke(program.main, ["up", str(tmp_path), *options])
+    answer = CliRunner().invoke(program.main, ["up", str(plain_fleet(tmp_path)), *options])
     assert answer.exit_code == 2
     assert f"--tls-{given}-file is given without --tls-{missing}-file" in answer.output
 
@@ -172,7 +173,7 @@ def test_what_does_not_fit_at_the_start_is_a_sentence(
     key.write_bytes(b"half")
     options = [f"--data-dir={tmp_path / 'data'}", "--listen=127.0.0.1:0"]
     options += [f"--tls-cert-file={certificate}", f"--tls-private-key-file={key}"]
-    answer = CliRunner().invoke(program.main, ["up", str(tmp_path), *options])
+    answer = CliRunner().invoke(program.main, ["up", str(plain_fleet(tmp_path)), *options])
     assert answer.exit_code == 3
     assert answer.output == (
         f"Error: --tls-cert-file: {key} is not a private key in PEM, or not whole\n"
