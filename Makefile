@@ -88,6 +88,7 @@ clusters: $(STAMP)
 	@cd tests && ../$(BIN)/python -m realclusters.giteabinary
 	@cd tests && ../$(BIN)/python -m realclusters.sopsbinary
 	@cd tests && ../$(BIN)/python -m realclusters.helmbinary
+	@cd tests && ../$(BIN)/python -m realclusters.proxybinaries
 
 setup: $(STAMP)
 

@@ -1,14 +1,11 @@
 """HAProxy and nginx with the configurations that docs/behind-a-proxy.md prints, between a client and a server here.
 
-The programs are those on PATH, or HAPROXY_BINARY and NGINX_BINARY. nginx' stream module is compiled in, or stands in
-NGINX_MODULES or Debian's folder.
+realclusters/proxybinaries has the programs. nginx' stream module is compiled in, or stands in its folder of modules.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -16,18 +13,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from realclusters.binaries import Unavailable
 from realclusters.processes import free_ports
+from realclusters.proxybinaries import ProxyProgram, find
 
 PAGE = Path(__file__).parents[2] / "docs" / "behind-a-proxy.md"
-_MODULES = "/usr/lib/nginx/modules"
 
 
-def program(name: str) -> str:
+def program(name: str) -> ProxyProgram:
     """Skips the test, by name, where there is none."""
-    found = os.environ.get(f"{name.upper()}_BINARY") or shutil.which(name)
-    if not found:
-        pytest.skip(f"needs {name}: put it on PATH, or set {name.upper()}_BINARY")
-    return found
+    try:
+        return find(name)
+    except Unavailable as error:
+        pytest.skip(f"no {name}: {error}")
 
 
 def printed(name: str, way: str) -> str:
@@ -43,9 +41,9 @@ def _fitted(text: str, port: int, server: int, folder: Path) -> str:
     return text.replace("127.0.0.1:6443", f"127.0.0.1:{server}").replace("/etc/treeplane/", f"{folder}/")
 
 
-def _nginx(text: str, folder: Path) -> str:
+def _nginx(text: str, folder: Path, modules: Path) -> str:
     head = f"daemon off;\nmaster_process off;\npid {folder}/pid;\nerror_log {folder}/error.log;\nevents {{}}\n"
-    module = Path(os.environ.get("NGINX_MODULES", _MODULES)) / "ngx_stream_module.so"
+    module = modules / "ngx_stream_module.so"
     if text.startswith("stream") and module.exists():
         head = f"load_module {module};\n{head}"
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -57,11 +55,15 @@ def _nginx(text: str, folder: Path) -> str:
 def proxy(name: str, way: str, server: int, folder: Path) -> Iterator[int]:
     """One that runs before the port `server`; the port that it listens on. For L7 `folder` has proxy.crt, proxy.key,
     proxy.pem and ca.crt."""
-    command, port, file = program(name), free_ports(1)[0], folder / f"{name}.conf"
+    found, port, file = program(name), free_ports(1)[0], folder / f"{name}.conf"
     text = _fitted(printed(name, way), port, server, folder)
-    file.write_text(text if name == "haproxy" else _nginx(text, folder))
+    file.write_text(text if name == "haproxy" else _nginx(text, folder, found.modules))
+    command, started = str(found.path), found.environment()
     words = [command, "-db", "-f", str(file)] if name == "haproxy" else [command, "-p", str(folder), "-c", str(file)]
-    with (folder / f"{name}.log").open("wb") as log, subprocess.Popen(words, stdout=log, stderr=log) as process:
+    with (
+        (folder / f"{name}.log").open("wb") as log,
+        subprocess.Popen(words, stdout=log, stderr=log, env=started) as process,
+    ):
         try:
             _listening(port, process, folder / f"{name}.log")
             yield port
