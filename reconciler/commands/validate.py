@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import tempfile
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.stores import open_at
 from reconciler.commands.answers import deletions
 from reconciler.commands.answers import moves as told_moves
+from reconciler.commands.dangling import Dangling
 from reconciler.commands.failure import Failure
 from reconciler.commands.nofleet import require_fleet
 from reconciler.commands.rendering import renderer_of_user
@@ -53,7 +54,8 @@ from reconciler.statusbranch.recorded import RecordedFleet
 class Checked:
     """All problems, sorted by file and line, and how many workspaces were looked at. `base`: the commit that was
     compared with, "" for none; `refused`: the deletions that have to be allowed, by the uppermost workspace; `moves`,
-    `renames`: see ChangeSet. `unchecked`: what was not looked at, since it is encrypted."""
+    `renames`: see ChangeSet. `unchecked`: what was not looked at, since it is encrypted. `warnings`: what is served and
+    waits for something that is not there; looked for where all of a fleet is judged, and nothing holds all of it."""
 
     problems: tuple[LayoutError, ...]
     workspaces: int
@@ -62,19 +64,22 @@ class Checked:
     moves: dict[str, str] = field(default_factory=dict)
     renames: dict[str, str] = field(default_factory=dict)
     unchecked: tuple[str, ...] = ()
+    warnings: tuple[LayoutError, ...] = ()
 
     def render(self, output: str) -> str:
         """`text`, `json` or `yaml`."""
         if output == "text":
             lines = [*map(str, self.problems), *told_moves(self.moves, self.renames), *deletions(self.refused)]
-            lines += self.unchecked
-            count = len(self.problems)
+            lines += [*self.unchecked, *(f"warning: {each}" for each in self.warnings)]
+            count, warned = len(self.problems), len(self.warnings)
             errors = f"{count} error{'s' if count != 1 else ''}" if count else "no errors"
+            errors += f" and {warned} warning{'s' if warned != 1 else ''}" if warned else ""
             compared = f", compared with {self.base:.10}" if self.base else ""
             lines.append(f"{errors} in {self.workspaces} workspaces{compared}")
             return "\n".join(lines) + "\n"
         found: dict[str, Any] = {"problems": [asdict(p) for p in self.problems], "workspaces": self.workspaces}
         found |= {"unchecked": [*self.unchecked]} if self.unchecked else {}
+        found |= {"warnings": [asdict(each) for each in self.warnings]} if self.warnings else {}
         if self.base:
             found |= {"base": str(self.base), "deletions": [_deletion(*each) for each in sorted(self.refused.items())]}
             found["moves"] = [{"from": old, "to": new, "moved": True} for old, new in sorted(self.moves.items())]
@@ -171,7 +176,7 @@ def _check(repo: Repository, commit: CommitRef, base: _Base, scratch: Path, work
 def _checked_with(
     renders: Renders, repo: Repository, commit: CommitRef, base: _Base, scratch: Path, workspace: str
 ) -> Checked:
-    repositories, numbers = Repositories(repo), count()
+    repositories, numbers, warnings = Repositories(repo), count(), list[LayoutError]()
 
     def load(trees: Trees, heard: Heard) -> Loaded:
         store = open_at(scratch / f"store{next(numbers)}", sync=False)
@@ -179,13 +184,16 @@ def _checked_with(
             identities = Identities(scratch / "identities")
             loader = Loader(heard.in_(store), repositories, identities, lambda _: (), trees=trees, renders=renders)
             loader.guesses = bool(base.commit) and base.recorded is None
-            return _load(loader, commit, base)
+            loaded = _load(loader, commit, base)
+            if not workspace and not loaded.problems:
+                warnings.extend(Dangling(store, repo, commit).warnings())
+            return loaded
         finally:
             store.close()
 
     if not workspace:
         loaded = load(Trees(repositories), Heard())
-        return _checked(loaded, together(loaded.steps), base)
+        return replace(_checked(loaded, together(loaded.steps), base), warnings=tuple(warnings))
     if not paths.is_path(workspace):
         raise Failure(f"{workspace} is no path of a workspace", "give one like root:shop:web", 2)
     try:
