@@ -17,7 +17,7 @@ from apiserver.auth.keys import Keys, KeysError
 from apiserver.auth.pki import issue_unkept
 from apiserver.model import clock, paths
 from reconciler.commands.failure import Failure
-from reconciler.commands.filing.machine import DEFAULT
+from reconciler.commands.filing.machine import default_data_dir
 from reconciler.commands.servedat import ServedAt
 from reconciler.commands.usernames import LONGEST_IN_CERTIFICATE, require_name
 from reconciler.plugin.errors import PluginError
@@ -54,7 +54,7 @@ def of_user(wanted: WantedUser) -> MadeKubeconfig:
     for group in wanted.groups:
         require_name(group, "group", admin=wanted.admin, longest=LONGEST_IN_CERTIFICATE)
     _require_path(wanted.workspace)
-    data_dir = wanted.data_dir or DEFAULT
+    data_dir = wanted.data_dir or default_data_dir()
     keys = wanted.keys or data_dir / "keys"
     try:
         issued = issue_unkept(keys, wanted.user, wanted.groups, timedelta(seconds=wanted.seconds))

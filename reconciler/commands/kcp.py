@@ -57,6 +57,8 @@ def _as_up(kcp: KcpStarting, directory: Path) -> UpSettings:
             "kubeconfig": kcp.kubeconfig_path or root / "admin.kubeconfig",
             "data_dir": root,
             "external_url": kcp.shard_external_url,
+            "tls_cert_file": kcp.kcp_tls_cert_file,
+            "tls_private_key_file": kcp.kcp_tls_private_key_file,
             "token_auth_file": kcp.kcp_token_auth_file,
             "client_ca_file": kcp.kcp_client_ca_file,
             "most_objects": kcp.total_object_limit,

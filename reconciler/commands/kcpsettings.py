@@ -32,6 +32,14 @@ class KcpStarting:
         None,
         told=Option("The administrators' kubeconfig, which is written.", shown="`ROOT-DIRECTORY/admin.kubeconfig`"),
     )
+    kcp_tls_cert_file: Path | None = option(
+        None,
+        told=Option("A certificate to serve with, its chain behind it, in PEM.", name="--tls-cert-file", exists=True),
+    )
+    kcp_tls_private_key_file: Path | None = option(
+        None,
+        told=Option("The key of `--tls-cert-file`, in PEM.", name="--tls-private-key-file", exists=True),
+    )
     kcp_token_auth_file: Path | None = option(
         None,
         told=Option("Static tokens, in kube-apiserver's CSV format.", name="--token-auth-file", exists=True),

@@ -67,7 +67,12 @@ def _parser() -> argparse.ArgumentParser:
         "--parent", default="", metavar="PATH", help="the workspace around it (default: the current one)"
     )
     files.add_argument("--clone", type=Path, metavar="DIR", help="a clone of the fleet (default: the one around here)")
-    files.add_argument("--data-dir", type=Path, metavar="DIR", help="what the server serves from (default: .treeplane)")
+    files.add_argument(
+        "--data-dir",
+        type=Path,
+        metavar="DIR",
+        help="what the server serves from (default: $TREEPLANE_DATA_DIR or .treeplane)",
+    )
     files.add_argument("--keys", type=Path, metavar="DIR", help="its keys (default: DATA-DIR/keys)")
     files.add_argument("--dry-run", action="store_true", help="write nothing; with -o, show each file as it would be")
     files.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table")

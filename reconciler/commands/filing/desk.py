@@ -23,7 +23,7 @@ from reconciler.commands.clone import WorkTree, clone_of
 from reconciler.commands.failure import Failure
 from reconciler.commands.filing.asked import Filed, FiledFile, FilingAsked
 from reconciler.commands.filing.keysfiles import KeysFiles, change_of
-from reconciler.commands.filing.machine import DEFAULT, cloned, hosted, push
+from reconciler.commands.filing.machine import cloned, default_data_dir, hosted, push
 from reconciler.commands.filing.safety import require_directories, require_inside, require_no_links
 from reconciler.commands.workcommit import commit_files, require_clean
 from reconciler.layout import edit
@@ -206,7 +206,8 @@ def _desk(asked: FilingAsked, scratch: Path) -> Iterator[Desk]:
 
 def _machine(asked: FilingAsked) -> tuple[Path | None, Path | None]:
     """Data directory and keys, as far as they are here."""
-    data_dir = asked.data_dir or (DEFAULT if DEFAULT.is_dir() else None)
+    usual = default_data_dir()
+    data_dir = asked.data_dir or (usual if usual.is_dir() else None)
     for option, directory in (("--data-dir", asked.data_dir), ("--keys", asked.keys)):
         if directory is not None and not directory.is_dir():
             raise Failure(f"{option}: there is no directory {directory}", "name the one that the server uses", 2)

@@ -24,8 +24,11 @@ from reconciler.repository.errors import redact
 from reconciler.repository.objects import Repository
 
 _HOSTED = "repo/fleet.git"
-DEFAULT = Path(".treeplane")
-"""The data directory of `treeplane up` without --data-dir."""
+
+
+def default_data_dir() -> Path:
+    """The data directory of `treeplane up` without --data-dir."""
+    return Path(os.environ.get("TREEPLANE_DATA_DIR") or ".treeplane")
 
 
 def hosted(data_dir: Path) -> Path:

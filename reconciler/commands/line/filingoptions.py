@@ -24,7 +24,7 @@ _OPTIONS = (
         "--data-dir",
         type=_DIRECTORY,
         metavar="DIR",
-        help="On the server's machine: what it serves from  [default: .treeplane]",
+        help="On the server's machine: what it serves from  [default: $TREEPLANE_DATA_DIR or .treeplane]",
     ),
     click.option("--keys", type=_DIRECTORY, metavar="DIR", help="Its keys  [default: DATA-DIR/keys]"),
     click.option("--dry-run", is_flag=True, help="Write nothing; with -o yaml or json, show each file as it would be."),

@@ -54,7 +54,10 @@ def _server(_context: click.Context, _option: click.Parameter, text: str) -> str
 )
 @click.option("--admin", is_flag=True, help="With --user: also names and groups that begin with system:.")
 @click.option(
-    "--data-dir", type=_DIRECTORY, metavar="DIR", help="With --user: what the server serves from  [default: .treeplane]"
+    "--data-dir",
+    type=_DIRECTORY,
+    metavar="DIR",
+    help="With --user: what the server serves from  [default: $TREEPLANE_DATA_DIR or .treeplane]",
 )
 @click.option("--keys", type=_DIRECTORY, metavar="DIR", help="With --user: its keys  [default: DATA-DIR/keys]")
 @click.option(

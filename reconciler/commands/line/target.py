@@ -14,7 +14,7 @@ from apiserver.model.selectors import valid_label_key, valid_label_value
 from reconciler.commands.failure import Failure
 from reconciler.commands.filing.asked import FilingAsked
 from reconciler.commands.filing.desk import desk_for
-from reconciler.commands.filing.machine import DEFAULT
+from reconciler.commands.filing.machine import default_data_dir
 from reconciler.commands.filing.telling import told
 from reconciler.commands.line.filingoptions import FilingTyped, filing_options
 from reconciler.commands.targeting import declaredin
@@ -182,7 +182,7 @@ def _admin_kubeconfig(asked: FilingAsked) -> str:
     """On the server's machine the administrators' file, where the user names none."""
     if os.environ.get("KUBECONFIG"):
         return ""
-    file = (asked.data_dir or DEFAULT) / "admin.kubeconfig"
+    file = (asked.data_dir or default_data_dir()) / "admin.kubeconfig"
     return str(file) if file.is_file() else ""
 
 

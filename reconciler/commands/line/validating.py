@@ -19,7 +19,7 @@ from reconciler.commands.validate import Checked, validate_path, validate_revisi
 @click.option("--workspace", "-w", default="", help="Judge root:shop:web, say, and what is below it, and nobody else.")
 @output_option()
 def validate(path: Path | None, rev: str | None, base: str | None, workspace: str, output: str) -> None:
-    """Print every error in PATH (default: here), and what waits for something that is not there; exit 1 for an error."""
+    """Print every error in PATH (default: here), and what waits for what is not there; exit 1 for an error."""
     if base and not rev:
         raise click.UsageError("--base needs --rev")
     at = path or Path()

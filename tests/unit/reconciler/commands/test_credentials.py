@@ -79,6 +79,12 @@ def test_it_trusts_what_the_server_shows_under_its_url(data: Path, tmp_path: Pat
         ServedAt(URL, "https://127.0.0.1:6443").write(data)
 
 
+def test_the_data_directory_is_the_servers_by_the_same_variable(data: Path) -> None:
+    done = CliRunner().invoke(main, ["kubeconfig", "--user", "ann"], env={"TREEPLANE_DATA_DIR": str(data)})
+    assert done.exit_code == 0, done.output
+    assert read_by_server(data, done.stdout) == ("ann", ())
+
+
 def test_in_a_file_it_is_its_owners_alone(data: Path, tmp_path: Path) -> None:
     file = tmp_path / "ann.kubeconfig"
     done = run(data, "--user", "ann", "-f", str(file))

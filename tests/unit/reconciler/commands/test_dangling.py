@@ -35,7 +35,7 @@ def test_a_fleet_that_names_what_is_there_gives_no_warning(fleet: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "name", "said"),
     [
-        ("root:shp:databases", "databases", "there is no workspace root:shp:databases (did you mean root:shop:databases"),
+        ("root:shp:databases", "databases", "there is no workspace root:shp:databases (did you mean root:shop"),
         (
             "root:shop:databases",
             "databses",

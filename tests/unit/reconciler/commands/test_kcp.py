@@ -33,7 +33,7 @@ def start(root: Path, *arguments: str) -> Result:
 
 
 def test_kcps_flags_are_what_up_is_told(told: list[UpSettings], root: Path, tmp_path: Path) -> None:
-    files = {name: tmp_path / name for name in ("tokens.csv", "clients.crt")}
+    files = {name: tmp_path / name for name in ("tokens.csv", "clients.crt", "tls.crt", "tls.key")}
     for file in files.values():
         file.touch()
     done = start(
@@ -43,6 +43,8 @@ def test_kcps_flags_are_what_up_is_told(told: list[UpSettings], root: Path, tmp_
         f"--kubeconfig-path={tmp_path / 'mine.kubeconfig'}",
         f"--token-auth-file={files['tokens.csv']}",
         f"--client-ca-file={files['clients.crt']}",
+        f"--tls-cert-file={files['tls.crt']}",
+        f"--tls-private-key-file={files['tls.key']}",
         "--shard-external-url=https://kcp.example:6443",
         "--logical-cluster-total-object-limit=100",
     )
@@ -55,6 +57,8 @@ def test_kcps_flags_are_what_up_is_told(told: list[UpSettings], root: Path, tmp_
     assert settings.starting.serving_files == root / "apiserver"
     assert settings.serving.token_auth_file == files["tokens.csv"]
     assert settings.serving.client_ca_file == files["clients.crt"]
+    assert settings.serving.tls_cert_file == files["tls.crt"]
+    assert settings.serving.tls_private_key_file == files["tls.key"]
     assert settings.common.most_objects == 100
     assert settings.serving.external_url == "https://kcp.example:6443"
 
