@@ -95,8 +95,8 @@ class _Grants:
     def take_back(self) -> None:
         """The binding, and `access` with the last one."""
         asked = self._asked
-        gone = {self._name(kind) for kind in ("Role", "ClusterRole")}
-        mine = [m for m in self._there if m.gvk.kind in ("RoleBinding", "ClusterRoleBinding")]
+        gone = {self._name("Role"), self._name("ClusterRole")}
+        mine = [m for m in self._there if m.gvk.group == RBAC_GROUP and m.gvk.kind.endswith("RoleBinding")]
         mine = [m for m in mine if m.name.startswith(f"{self._own}:")]
         drop = [m for m in mine if m.name in gone and (m.namespace or "") == asked.namespace]
         if not drop:

@@ -78,7 +78,7 @@ def test_a_source_is_looked_at_at_once_and_what_is_new_is_told(
     assert world.follower.found(NAME) == Found()
     world.follow(**{NAME: tenant.server.source("a.git")})
     found = world.found(NAME, lambda found: bool(found.commit))
-    assert found == Found(tenant.repository.head, looked=found.looked)
+    assert found == Found(tenant.repository.head, looked=found.looked, began=found.began)
     assert world.told == [{NAME}]
     tenant.repository.commit({"app/web.yaml": "two"})
     world.follower.look_now([NAME, "nobody"])
