@@ -90,7 +90,8 @@ def adopt(source: Path, to: Path, *, dry: bool = False) -> Adopted:
     planned = plan(looked, source.resolve().name)
     if dry or not planned.workspaces:
         return Adopted(source, to, planned, dry, None)
-    write(to, planned.made | {path: looked.files[each] for path, each in planned.copied.items()})
+    private = {path for path, each in planned.copied.items() if each in looked.private}
+    write(to, planned.made | {path: looked.files[each] for path, each in planned.copied.items()}, private)
     first = planned.workspaces[0].path
     return Adopted(source, to, planned, dry, validate_path(to), next_steps(to), then_steps(first, "kubectl get all"))
 

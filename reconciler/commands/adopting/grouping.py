@@ -20,7 +20,7 @@ _ODD = re.compile(r"[^a-z0-9]+")
 _LONGEST = 63
 
 
-class Places(NamedTuple):
+class WorkspacePlaces(NamedTuple):
     """Directories that become workspaces. `named`: by objects of Flux or Argo CD, so that what is in none is not taken.
     `bases`: directories that stand in others' overlays, and are none of their own."""
 
@@ -36,21 +36,21 @@ class Places(NamedTuple):
         return path.partition("/")[0] if "/" in path else ""
 
 
-def places(looked: LookedAt, readings: Readings, kustomizations: Kustomizations) -> Places:
+def places(looked: LookedAt, readings: Readings, kustomizations: Kustomizations) -> WorkspacePlaces:
     named: set[str] = set()
     for path in readings.paths():
         for manifest in readings.of(path).objects:
             if said_to(manifest):
                 named.update(named_directories(manifest, looked.directories))
     if named:
-        return Places(frozenset(named), True, frozenset())
+        return WorkspacePlaces(frozenset(named), True, frozenset())
     bases = {
         directory: kustomizations.bases(directory)
         for directory in looked.directories
         if kustomizations.is_kustomized(directory)
     }
     used = frozenset(base for found in bases.values() for base in found)
-    return Places(frozenset(each for each, found in bases.items() if found and each not in used), False, used)
+    return WorkspacePlaces(frozenset(each for each, found in bases.items() if found and each not in used), False, used)
 
 
 def names(directories: list[str], top: str) -> dict[str, tuple[str, bool]]:

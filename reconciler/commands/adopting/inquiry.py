@@ -31,7 +31,7 @@ class Why(NamedTuple):
     missed: bool = True
 
 
-class Needs(NamedTuple):
+class WorkspaceNeeds(NamedTuple):
     """Of objects. `declared`: Namespaces that are among them, `named`: those that they stand in; `exports` of
     root:compute; `bound`: APIBindings that are among them."""
 
@@ -40,8 +40,8 @@ class Needs(NamedTuple):
     declared: frozenset[str] = frozenset()
     bound: frozenset[str] = frozenset()
 
-    def __or__(self, other: Needs) -> Needs:
-        return Needs(*(one | two for one, two in zip(self, other, strict=True)))
+    def __or__(self, other: WorkspaceNeeds) -> WorkspaceNeeds:
+        return WorkspaceNeeds(*(one | two for one, two in zip(self, other, strict=True)))
 
 
 class Inquiry:
@@ -50,7 +50,7 @@ class Inquiry:
     def __init__(self, looked: LookedAt, readings: Readings, kustomizations: Kustomizations) -> None:
         self._looked, self._readings, self._kustomizations = looked, readings, kustomizations
 
-    def plain(self, path: str, kinds: frozenset[tuple[str, str, str]]) -> Why | Needs:
+    def plain(self, path: str, kinds: frozenset[tuple[str, str, str]]) -> Why | WorkspaceNeeds:
         """Of a file that is no part of a rendered directory."""
         data = self._looked.files[path]
         if SEALED in data:
@@ -72,13 +72,13 @@ class Inquiry:
             return Why(_replaced(objects), missed=False)
         return Why("no Flux Kustomization or Argo CD Application names its directory", missed=False)
 
-    def kustomized(self, directory: str, kinds: frozenset[tuple[str, str, str]]) -> Why | Needs:
+    def kustomized(self, directory: str, kinds: frozenset[tuple[str, str, str]]) -> Why | WorkspaceNeeds:
         """Of a directory that kustomize renders."""
         reached = self._kustomizations.reached(directory)
         if reached.fault:
             return Why(reached.fault)
         objects: list[Manifest] = []
-        needs = Needs()
+        needs = WorkspaceNeeds()
         for path, namespace in sorted(reached.files):
             found = read(self._looked.files[path], path)
             if SEALED in self._looked.files[path]:
@@ -89,7 +89,7 @@ class Inquiry:
             needs |= needs_of(found.objects, namespace)
         return self._fault(objects, kinds) or needs
 
-    def chart(self, directory: str) -> Why | Needs:
+    def chart(self, directory: str) -> Why | WorkspaceNeeds:
         """Of a chart: what its templates make, helm alone can tell."""
         path = f"{directory}/Chart.yaml" if directory else "Chart.yaml"
         try:
@@ -99,7 +99,7 @@ class Inquiry:
         charts = f"{directory}/charts" if directory else "charts"
         if documents and documents[0].value.get("dependencies") and not self._looked.below(charts):
             return Why("dependencies of its chart are not committed: helm dependency build, and git add charts")
-        return Needs(exports=frozenset({system.EXPORT}))
+        return WorkspaceNeeds(exports=frozenset({system.EXPORT}))
 
     def definitions(self, paths: Iterable[str]) -> frozenset[tuple[str, str, str]]:
         """The kinds that definitions in these files make."""
@@ -129,13 +129,13 @@ def identities(objects: Iterable[Manifest]) -> Iterator[Identity]:
     yield from ((each.gvk.group, each.gvk.kind, each.namespace or "default", each.name) for each in objects)
 
 
-def needs_of(objects: list[Manifest], into: str = "") -> Needs:
+def needs_of(objects: list[Manifest], into: str = "") -> WorkspaceNeeds:
     """`into`: the namespace that a kustomization puts all of them in, a Namespace among them too."""
     exports = {system.export_of(each.gvk.group, each.gvk.kind) for each in objects} - {""}
     named = {each for each in (into or each.namespace for each in objects) if _is_namespace(each)} - {"default"}
     declared = {into or each.name for each in objects if (each.gvk.group, each.gvk.kind) == ("", "Namespace")}
     bound = {each.name for each in objects if each.gvk.kind == "APIBinding"}
-    return Needs(frozenset(exports), frozenset(named), frozenset(declared), frozenset(bound))
+    return WorkspaceNeeds(frozenset(exports), frozenset(named), frozenset(declared), frozenset(bound))
 
 
 def _replaced(objects: list[Manifest]) -> str:

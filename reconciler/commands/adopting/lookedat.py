@@ -39,11 +39,13 @@ class LeftOut(NamedTuple):
 
 @dataclass(slots=True)
 class LookedAt:
-    """By path, relative and with `/`. `directories` has "" for the directory itself."""
+    """By path, relative and with `/`. `directories` has "" for the directory itself; `private`: files that nobody but
+    their owner may read."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     left: list[LeftOut] = field(default_factory=list)
     directories: set[str] = field(default_factory=set)
+    private: set[str] = field(default_factory=set)
     _sorted: list[str] = field(default_factory=list)
 
     def below(self, directory: str) -> list[str]:
@@ -75,6 +77,8 @@ def look(directory: Path) -> LookedAt:
         else:
             size += len(read)
             found.files[path] = read
+            if not _mode(at, name) & 0o077:
+                found.private.add(path)
     return found
 
 

@@ -11,8 +11,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from importlib.resources import files
 
-from reconciler.commands.adopting.grouping import Places, names, places
-from reconciler.commands.adopting.inquiry import Inquiry, Needs, Why, identities
+from reconciler.commands.adopting.grouping import WorkspacePlaces, names, places
+from reconciler.commands.adopting.inquiry import Inquiry, WorkspaceNeeds, Why, identities
 from reconciler.commands.adopting.kustomized import CHART, Kustomizations
 from reconciler.commands.adopting.lookedat import LeftOut, LookedAt, above, within
 from reconciler.commands.adopting.made import bindings, namespaces, wrapper
@@ -71,7 +71,7 @@ class _Planning:
         self._looked, self._readings = looked, Readings(looked)
         self._kustomizations = Kustomizations(looked)
         self._inquiry = Inquiry(looked, self._readings, self._kustomizations)
-        self._places: Places = places(looked, self._readings, self._kustomizations)
+        self._places: WorkspacePlaces = places(looked, self._readings, self._kustomizations)
         self._why: dict[str, Why] = {}
         self._plan = AdoptionPlan()
         self._taken: set[str] = set()
@@ -109,10 +109,10 @@ class _Planning:
         resources = (self._kustomizations.reached(each).files for each in units if self._is_kustomized(each))
         crds = (path for each in units for path in self._looked.below(f"{each}/crds".lstrip("/")) if is_manifests(path))
         kinds = self._inquiry.definitions([*plain, *(path for found in resources for path, _ in found), *crds])
-        needs = Needs()
+        needs = WorkspaceNeeds()
         for unit in sorted(units):
             said = self._inquiry.kustomized(unit, kinds) if self._is_kustomized(unit) else self._inquiry.chart(unit)
-            if isinstance(said, Needs) and len(workspace.rendered) >= _MOST_RENDERED:
+            if isinstance(said, WorkspaceNeeds) and len(workspace.rendered) >= _MOST_RENDERED:
                 said = Why(f"its workspace would have more than {_MOST_RENDERED} directories that are rendered")
             if isinstance(said, Why):
                 self._why.update(dict.fromkeys(units[unit], said))
@@ -133,11 +133,13 @@ class _Planning:
     def _is_kustomized(self, unit: str) -> bool:
         return not self._kustomizations.marker(unit).endswith(CHART)
 
-    def _plain(self, workspace: PlannedWorkspace, paths: list[str], kinds: frozenset[tuple[str, str, str]]) -> Needs:
-        needs, first = Needs(), dict[tuple[str, str, str, str], str]()
+    def _plain(
+        self, workspace: PlannedWorkspace, paths: list[str], kinds: frozenset[tuple[str, str, str]]
+    ) -> WorkspaceNeeds:
+        needs, first = WorkspaceNeeds(), dict[tuple[str, str, str, str], str]()
         for path in paths:
             said = self._inquiry.plain(path, kinds)
-            if isinstance(said, Needs):
+            if isinstance(said, WorkspaceNeeds):
                 said = self._again(path, first) or said
             if isinstance(said, Why):
                 self._why[path] = said
@@ -180,7 +182,7 @@ class _Planning:
             self._plan.copied[to] = path
             self._taken.update((to, *above(to)))
 
-    def _furnish(self, workspace: PlannedWorkspace, needs: Needs) -> None:
+    def _furnish(self, workspace: PlannedWorkspace, needs: WorkspaceNeeds) -> None:
         """With what its objects need."""
         workspace.exports = sorted(needs.exports - needs.bound)
         workspace.namespaces = sorted(needs.named - needs.declared)

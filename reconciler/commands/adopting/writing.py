@@ -7,7 +7,7 @@ open by whoever writes into it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,14 +33,14 @@ def require_place(directory: Path, source: Path) -> None:
         raise Failure(text, "name a directory that is empty or new: treeplane init --from DIR DIRECTORY", USAGE)
 
 
-def write(directory: Path, files: Mapping[str, bytes]) -> None:
-    """`files`: by path below `directory`. Raises Failure."""
+def write(directory: Path, files: Mapping[str, bytes], private: Collection[str] = ()) -> None:
+    """`files`: by path below `directory`; `private`: those of them for their owner alone. Raises Failure."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         top = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for path in sorted(files):
-                _write(top, path.split("/"), files[path])
+                _write(top, path.split("/"), files[path], 0o600 if path in private else 0o666)
         finally:
             os.close(top)
     except OSError as error:
@@ -48,7 +48,7 @@ def write(directory: Path, files: Mapping[str, bytes]) -> None:
         raise Failure(text, "make room for it, or name another directory") from error
 
 
-def _write(top: int, names: list[str], data: bytes) -> None:
+def _write(top: int, names: list[str], data: bytes, mode: int) -> None:
     *directories, name = names
     at = os.dup(top)
     try:
@@ -58,7 +58,7 @@ def _write(top: int, names: list[str], data: bytes) -> None:
             inner = os.open(each, _IN, dir_fd=at)
             os.close(at)
             at = inner
-        with os.fdopen(os.open(name, _NEW, 0o666, dir_fd=at), "wb") as file:
+        with os.fdopen(os.open(name, _NEW, mode, dir_fd=at), "wb") as file:
             file.write(data)
     finally:
         os.close(at)

@@ -164,6 +164,14 @@ def test_links_and_special_files_are_not_opened(directory: Directory, tmp_path: 
     assert not any(each.is_symlink() for each in Path("fleet").rglob("*"))
 
 
+def test_what_only_its_owner_may_read_stays_so(directory: Directory) -> None:
+    source = directory({"a/a.yaml": configmap("a"), "a/b.yaml": configmap("b")})
+    (source / "a/a.yaml").chmod(0o600)
+    adopt(source, Path("fleet"))
+    modes = [Path("fleet/workspaces/root/a", name).stat().st_mode & 0o077 for name in ("a.yaml", "b.yaml")]
+    assert modes[0] == 0 != modes[1]
+
+
 def test_names_that_nobody_can_read_are_told_in_escapes(directory: Directory) -> None:
     source = directory({"a/a.yaml": configmap("a"), "a/\x1b[31m.yaml": configmap("b")})
     (source / os.fsdecode(b"\xff.yaml")).write_text(configmap("c"))

@@ -226,7 +226,7 @@ def test_the_outermost_namespace_of_kustomizations_is_declared() -> None:
         "a/x/kustomization.yaml": kustomization("../y", "a.yaml"),
         "a/x/a.yaml": configmap("a", "own"),
         "a/y/kustomization.yaml": kustomization("../z", "ns.yaml", more="namespace: outer\n"),
-        "a/y/ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: y}\n",
+        "a/y/ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: yard}\n",
         "a/z/kustomization.yaml": kustomization("b.yaml", more="namespace: inner\n"),
         "a/z/b.yaml": configmap("b", "own-too"),
     })  # fmt: skip
