@@ -75,8 +75,6 @@ FLUX = {
     "apps/unused/unused.yaml": configmap("unused"),
     "infrastructure/quota.yaml": "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: all, namespace: infra}\n"
     "spec: {}\n",
-    "infrastructure/release.yaml": "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n"
-    "metadata: {name: cache}\n",
 }
 
 ARGO = {

@@ -44,7 +44,10 @@ class Adopted:
         said += self._left() + self._problems()
         created, taken, left = len(self.plan.workspaces), len(set(self.plan.copied.values())), len(self.plan.left)
         would = "would be " if self.dry else ""
-        said += ["", f"{created} workspaces {would}created in {self.to}, {taken} files taken, {left} left out"]
+        said += [
+            "",
+            f"{_count(created, 'workspace')} {would}created in {self.to}, {_count(taken)} taken, {left} left out",
+        ]
         if not self.plan.workspaces:
             return [*said, f"nothing in {self.source} can be served, so nothing is written"]
         if self.dry:
@@ -93,16 +96,28 @@ def adopt(source: Path, to: Path, *, dry: bool = False) -> Adopted:
     private = {path for path, each in planned.copied.items() if each in looked.private}
     write(to, planned.made | {path: looked.files[each] for path, each in planned.copied.items()}, private)
     first = planned.workspaces[0].path
-    return Adopted(source, to, planned, dry, validate_path(to), next_steps(to), then_steps(first, "kubectl get all"))
+    return Adopted(
+        source,
+        to,
+        planned,
+        dry,
+        validate_path(to),
+        next_steps(to),
+        then_steps(first, "kubectl get all --all-namespaces"),
+    )
 
 
 def _line(workspace: PlannedWorkspace, dry: bool) -> str:
     of = workspace.directory or "the whole directory"
-    said = f"{workspace.path} {'would be created' if dry else 'created'}: {workspace.files} files of {of}"
+    said = f"{workspace.path} {'would be created' if dry else 'created'}: {_count(workspace.files)} of {of}"
     said += " (named so since no workspace may be called as that is)" if workspace.fitted else ""
     said += f"; rendered: {', '.join(each or '.' for each in workspace.rendered)}" if workspace.rendered else ""
     said += f"; bound: {', '.join(workspace.exports)}" if workspace.exports else ""
     return said + (f"; Namespaces declared: {', '.join(workspace.namespaces)}" if workspace.namespaces else "")
+
+
+def _count(number: int, what: str = "file") -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _data(workspace: PlannedWorkspace) -> dict[str, Any]:

@@ -44,6 +44,11 @@ def elsewhere(manifest: Manifest) -> str:
     return found if isinstance(found, str) else ""
 
 
+def names_directories(manifest: Manifest) -> bool:
+    """Whether such an object says what is brought to clusters."""
+    return bool(said_to(manifest)) and manifest.gvk.kind in ("Kustomization", "Application", "ApplicationSet")
+
+
 def named_directories(manifest: Manifest, directories: Iterable[str]) -> Iterator[str]:
     """Those of `directories` that such an object names."""
     there = directories if isinstance(directories, set) else set(directories)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from apiserver.registry.builtins.served import exported_builtins, target_builtins, workspace_builtins
-from reconciler.commands.adopting.deliverers import elsewhere, installs, said_to
+from reconciler.commands.adopting.deliverers import elsewhere, installs, named_directories, names_directories, said_to
 from reconciler.commands.adopting.kustomized import Kustomizations
 from reconciler.commands.adopting.lookedat import LookedAt
 from reconciler.commands.adopting.readings import Readings, is_manifests
@@ -69,7 +69,7 @@ class Inquiry:
         """Of a file that is not on clusters, since nothing names its directory."""
         objects = self._readings.of(path).objects if is_manifests(path) else []
         if objects and all(map(said_to, objects)):
-            return Why(_replaced(objects), missed=False)
+            return self._replaced(objects)
         return Why("no Flux Kustomization or Argo CD Application names its directory", missed=False)
 
     def kustomized(self, directory: str, kinds: frozenset[tuple[str, str, str]]) -> Why | WorkspaceNeeds:
@@ -113,7 +113,7 @@ class Inquiry:
 
     def _fault(self, objects: list[Manifest], kinds: frozenset[tuple[str, str, str]]) -> Why | None:
         if objects and all(said_to(each) or installs(each) for each in objects):
-            return Why(_replaced(objects), missed=False)
+            return self._replaced(objects)
         for each in objects:
             if said_to(each):
                 text = f"{each.gvk.kind} {each.name} is told to {said_to(each)}, which the fleet replaces"
@@ -122,6 +122,22 @@ class Inquiry:
                 text = f"no kind {each.gvk.kind} of {each.gvk.api_version}: its definition is not in this workspace"
                 return Why(f"{text} ({each.name})")
         return None
+
+    def _replaced(self, objects: list[Manifest]) -> Why:
+        """Of objects for the programs in whose place the fleet is. What they bring to clusters from elsewhere is missed."""
+        told, itself = ({which(each) for each in objects} - {""} for which in (said_to, installs))
+        said = f"is told to {' and '.join(sorted(told))}" if told else f"is {' and '.join(sorted(itself))} itself"
+        said += ", which the fleet replaces"
+        if any(each.gvk.kind == "HelmRelease" for each in objects if said_to(each)):
+            return Why(f"{said}; commit the chart of a HelmRelease, with its values (docs/rendering.md)")
+        for each in objects:
+            if names_directories(each) and not any(named_directories(each, self._looked.directories)):
+                return Why(f"{said}; {each.gvk.kind} {each.name} names no directory that is here")
+        namespaces = sorted({elsewhere(each) for each in objects} - {"", "default"})
+        if namespaces:
+            brief = ", ".join(namespaces[:3])[:100]
+            said += f"; it puts objects that name no namespace into {brief}: say so in their manifests"
+        return Why(said, missed=False)
 
 
 def identities(objects: Iterable[Manifest]) -> Iterator[Identity]:
@@ -136,17 +152,6 @@ def needs_of(objects: list[Manifest], into: str = "") -> WorkspaceNeeds:
     declared = {into or each.name for each in objects if (each.gvk.group, each.gvk.kind) == ("", "Namespace")}
     bound = {each.name for each in objects if each.gvk.kind == "APIBinding"}
     return WorkspaceNeeds(frozenset(exports), frozenset(named), frozenset(declared), frozenset(bound))
-
-
-def _replaced(objects: list[Manifest]) -> str:
-    told, itself = ({which(each) for each in objects} - {""} for which in (said_to, installs))
-    said = f"is told to {' and '.join(sorted(told))}" if told else f"is {' and '.join(sorted(itself))} itself"
-    said += ", which the fleet replaces"
-    namespaces = sorted({elsewhere(each) for each in objects} - {"", "default"})
-    if not namespaces:
-        return said
-    brief = ", ".join(namespaces[:3])[:100]
-    return f"{said}; it puts objects that name no namespace into {brief}: say so in their manifests"
 
 
 def _is_served(manifest: Manifest, kinds: frozenset[tuple[str, str, str]]) -> bool:

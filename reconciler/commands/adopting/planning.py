@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 
 from reconciler.commands.adopting.grouping import WorkspacePlaces, names, places
-from reconciler.commands.adopting.inquiry import Inquiry, WorkspaceNeeds, Why, identities
+from reconciler.commands.adopting.inquiry import Inquiry, Why, WorkspaceNeeds, identities
 from reconciler.commands.adopting.kustomized import CHART, Kustomizations
 from reconciler.commands.adopting.lookedat import LeftOut, LookedAt, above, within
 from reconciler.commands.adopting.made import bindings, namespaces, wrapper

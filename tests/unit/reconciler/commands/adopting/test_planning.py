@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 import yaml
-from support.adoptable import ARGO, FLUX, OVERLAYS, PLAIN, application, configmap, definition, deployment, kustomization
+from support.adoptable import (
+    ARGO,
+    FLUX,
+    OVERLAYS,
+    PLAIN,
+    application,
+    configmap,
+    definition,
+    deployment,
+    flux,
+    kustomization,
+)
 
 from reconciler.commands.adopting.lookedat import LookedAt
 from reconciler.commands.adopting.planning import AdoptionPlan, plan
@@ -71,7 +82,6 @@ def test_a_repository_for_flux() -> None:
     [staging] = [each for each in found.workspaces if each.name == "apps-staging"]
     assert (staging.exports, staging.namespaces) == (["kubernetes"], ["web"])
     assert left(found)["apps/unused/unused.yaml"] == "no Flux Kustomization or Argo CD Application names its directory"
-    assert "is told to Flux, which the fleet replaces" in left(found)["infrastructure/release.yaml"]
     assert "into infra" in left(found)["clusters/staging/infra.yaml"]
 
 
@@ -96,6 +106,16 @@ def test_a_repository_for_argo() -> None:
 def test_a_path_that_is_no_directory_there_names_none(path: str) -> None:
     found = planned({"app.yaml": application("a", path), "web/a.yaml": configmap("a")})
     assert workspaces(found) == {"root:web": "web"}
+
+
+def test_what_comes_to_clusters_from_elsewhere_is_missed() -> None:
+    release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: cache}\n"
+    found = planned({"a/a.yaml": configmap("a"), "a/release.yaml": release, "x/app.yaml": application("x", "nowhere"),
+                     "x/sync.yaml": flux("sync", "./a")})  # fmt: skip
+    reasons = left(found)
+    assert "commit the chart of a HelmRelease" in reasons["a/release.yaml"]
+    assert "Application x names no directory that is here" in reasons["x/app.yaml"]
+    assert missed(found) == ["a/release.yaml", "x/app.yaml"]
 
 
 def test_each_overlay_is_a_workspace_and_a_base_is_none() -> None:
