@@ -124,7 +124,7 @@ class Inquiry:
         return None
 
     def _replaced(self, objects: list[Manifest]) -> Why:
-        """Of objects for the programs in whose place the fleet is. What they bring to clusters from elsewhere is missed."""
+        """Of objects for programs in whose place the fleet is. What they bring to clusters from elsewhere is missed."""
         told, itself = ({which(each) for each in objects} - {""} for which in (said_to, installs))
         said = f"is told to {' and '.join(sorted(told))}" if told else f"is {' and '.join(sorted(itself))} itself"
         said += ", which the fleet replaces"

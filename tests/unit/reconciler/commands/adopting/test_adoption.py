@@ -226,7 +226,7 @@ _TEXTS = st.one_of(
     files=st.dictionaries(_PATHS, _TEXTS, max_size=8),
     links=st.dictionaries(_PATHS, st.sampled_from(["/etc", "..", "a", "../outside", "x.yaml"]), max_size=2),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_whatever_it_holds_it_stays_as_it_is_and_each_file_is_taken_or_listed(
     files: dict[str, str], links: dict[str, str]
 ) -> None:
