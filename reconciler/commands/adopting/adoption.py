@@ -110,7 +110,7 @@ def adopt(source: Path, to: Path, *, dry: bool = False) -> Adopted:
 def _line(workspace: PlannedWorkspace, dry: bool) -> str:
     of = workspace.directory or "the whole directory"
     said = f"{workspace.path} {'would be created' if dry else 'created'}: {_count(workspace.files)} of {of}"
-    said += " (named so since no workspace may be called as that is)" if workspace.fitted else ""
+    said += " (its own name is another one's, or none that a workspace may have)" if workspace.fitted else ""
     said += f"; rendered: {', '.join(each or '.' for each in workspace.rendered)}" if workspace.rendered else ""
     said += f"; bound: {', '.join(workspace.exports)}" if workspace.exports else ""
     return said + (f"; Namespaces declared: {', '.join(workspace.namespaces)}" if workspace.namespaces else "")
