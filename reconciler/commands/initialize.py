@@ -46,13 +46,17 @@ def initialize(directory: Path) -> Initialized:
         for template in sorted(p for p in templates.rglob("*") if p.is_file()):
             target = directory / template.relative_to(templates)
             made.append((target, _written(target, template.read_bytes())))
-    program = shlex.quote(typed(sys.argv[:1])[0])
-    then = (
-        "export KUBECONFIG=.treeplane/admin.kubeconfig",
-        f"{program} ws root:team",
-        "kubectl get deployments --namespace web",
-    )
-    return Initialized(tuple(made), tuple(_steps(directory, program)), then)
+    then = then_steps("root:team", "kubectl get deployments --namespace web")
+    return Initialized(tuple(made), next_steps(directory), then)
+
+
+def then_steps(workspace: str, look: str) -> tuple[str, ...]:
+    """What to type while the fleet is served, to `look` into a workspace."""
+    return "export KUBECONFIG=.treeplane/admin.kubeconfig", f"{_program()} ws {workspace}", look
+
+
+def _program() -> str:
+    return shlex.quote(typed(sys.argv[:1])[0])
 
 
 def _written(target: Path, content: bytes) -> str:
@@ -66,8 +70,9 @@ def _written(target: Path, content: bytes) -> str:
     return "created"
 
 
-def _steps(directory: Path, program: str) -> list[str]:
-    """git first, if there is no repository yet; what is in it already is committed by its owner's words."""
+def next_steps(directory: Path) -> tuple[str, ...]:
+    """What has a fleet's files served. git first, if there is no repository yet; what is in it already is committed by
+    its owner's words."""
     steps = [] if directory.resolve() == Path.cwd() else [f"cd {shlex.quote(str(directory))}"]
     branch = _git(directory, "symbolic-ref", "--short", "HEAD")
     if not branch:
@@ -77,7 +82,7 @@ def _steps(directory: Path, program: str) -> list[str]:
         steps.append(f"echo {_IGNORED} >> .gitignore")
     steps += ["git add .", "git commit -m 'A fleet to begin with'"]
     other = f" --branch {shlex.quote(branch)}" if branch not in ("", _BRANCH) else ""
-    return [*steps, f"{program} up .{other}"]
+    return (*steps, f"{_program()} up .{other}")
 
 
 def _git(directory: Path, *words: str) -> str:
