@@ -44,7 +44,7 @@ from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.keptsecrets import KeptSecrets
 from reconciler.loading.lagging import Lagging
-from reconciler.loading.loader import Loader
+from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.outcomes import Outcomes
 from reconciler.loading.renderedagain import RenderedAgain
 from reconciler.loading.secrets import SecretFiles
@@ -271,20 +271,35 @@ class Holder:
         began, heads = time.monotonic(), beginning.heads
         while not self._lookout.stop.is_set():
             if heads.desired is not None:
-                self._who.ahead_of(heads.desired, beginning.recorded.source.id if beginning.recorded else "")
-                loaded = self._loader.load(commits.own(heads.desired), beginning.recorded, self._teller.progress)
-                self._outcomes.loaded(loaded)
+                loaded = self._loaded_first(heads.desired, beginning)
                 if tree.fleet(self._store).loaded:
                     with self._outcomes.watching():
                         self._loader.recheck(self._secrets.changed() | self._secrets.not_served(self._store))
-                    self._lagging.count(head=loaded.head.id)
-                    self._teller.held_as_a_whole(loaded)
+                    self._lagging.count(head=heads.desired)
+                    if loaded is not None:
+                        self._teller.held_as_a_whole(loaded)
                     self._teller.loaded(self._store, tree.fleet(self._store).commit, time.monotonic() - began)
                     return True
-                self._teller.held(loaded)
+                if loaded is not None:
+                    self._teller.held(loaded)
             self._lookout.wake.wait(1.0)
             heads = self._lookout.look() or heads
         return False
+
+    def _loaded_first(self, head: str, beginning: Beginning) -> Loaded | None:
+        """None for a head that cannot be read: what was served before goes on to be, and it is tried again."""
+        try:
+            self._who.ahead_of(head, beginning.recorded.source.id if beginning.recorded else "")
+            loaded = self._loader.load(commits.own(head), beginning.recorded, self._teller.progress)
+        except RepositoryError as error:
+            self._cannot_be_read(head, error)
+            return None
+        self._outcomes.loaded(loaded)
+        return loaded
+
+    def _cannot_be_read(self, head: str, error: RepositoryError) -> None:
+        self._unread = True
+        self._teller.trouble(f"commit {head:.10} cannot be loaded: {error}", Trouble.UNREADABLE)
 
     def _follow(self) -> None:
         while not self._lookout.stop.is_set() and not self._beside.lost.is_set():
@@ -374,8 +389,7 @@ class Holder:
                 self._who.ahead_of(head)
                 loaded = self._loader.load(commits.own(head))
         except RepositoryError as error:
-            self._unread = True
-            self._teller.trouble(f"commit {head:.10} cannot be loaded: {error}", Trouble.UNREADABLE)
+            self._cannot_be_read(head, error)
             self._lookout.looking.waits()
             return
         self._seen = head

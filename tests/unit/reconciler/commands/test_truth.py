@@ -365,6 +365,29 @@ def test_an_observer_says_what_the_holder_recorded_and_no_more(
         other.close()
 
 
+def test_a_server_that_starts_upon_a_head_that_cannot_be_read_serves_what_it_served(
+    fleet: ApiFleet, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+) -> None:
+    load = Loader.load
+
+    def fails(*_: Any) -> Loaded:
+        raise RepositoryUnreadable("object 12 is missing")
+
+    monkeypatch.setattr(Loader, "load", fails)
+    fleet.repo.commit({f"{B}/app.yaml": configmap(a="unread")})
+    plane = Speaking(fleet, monkeypatch)
+    try:
+        facts = _facts(fleet)
+        eventually(lambda: f"loaded 4 workspaces at {facts['served']}" in plane.lines())
+        eventually(lambda: not differs(plane.said(), UNREADABLE, **facts))
+        monkeypatch.setattr(Loader, "load", load)
+        plane.look()
+        eventually(plane.pushed)
+        eventually(lambda: not differs(plane.said(), {}, **_facts(fleet)))
+    finally:
+        plane.end()
+
+
 def test_while_a_fleet_is_recovered_nothing_is_good(fleet: ApiFleet) -> None:
     fleet.forget((), loaded=False)
     said = Places(fleet).said(0.0)
