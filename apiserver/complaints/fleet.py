@@ -21,6 +21,7 @@ WHOLE = "the fleet"
 _KINDS = {
     "Observing": ComplaintKind.OBSERVER,
     "Held": ComplaintKind.FLEET,
+    "Unreadable": ComplaintKind.LAG,
     "RemoteAway": ComplaintKind.REMOTE,
     "StatusBranchDiverged": ComplaintKind.STATUS_BRANCH,
     "StatusBranchRefused": ComplaintKind.STATUS_BRANCH,
@@ -28,6 +29,7 @@ _KINDS = {
 """By the kind of trouble as the store has it. One of a later program's is told all the same."""
 _COMMANDS = {
     ComplaintKind.FLEET: said("treeplane", "validate"),
+    ComplaintKind.LAG: said("treeplane", "reconcile-now"),
     ComplaintKind.REMOTE: said("treeplane", "reconcile-now"),
     ComplaintKind.STATUS_BRANCH: said("treeplane", "reconcile-now"),
 }
@@ -60,9 +62,9 @@ def _trouble(view: View, name: str, text: str, now: float) -> Complaint:
 
 
 def _lag(view: View, record: tree.FleetRecord, now: float) -> Iterator[Complaint]:
-    """A commit that is held as a whole is told of as that."""
+    """A commit that is held as a whole, or cannot be loaded, is told of as that."""
     waits = looks.waiting(view)
-    if waits is None or waits.head == record.commit.id or "Held" in tree.troubles(view):
+    if waits is None or waits.head == record.commit.id or {"Held", "Unreadable"} & tree.troubles(view).keys():
         return
     if not record.loaded or now - waits.since < _PATIENCE:
         return

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
+from typing import NamedTuple
 
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.changeset import ChangeKind, ChangeSet, together
@@ -28,7 +30,15 @@ _TOLD = (ChangeKind.CREATED, ChangeKind.CONFIGURED, ChangeKind.DELETED)
 _STAYS = "What is held stays as it was served: mend it, and push again."
 
 
-def told(loaded: Loaded, by: PushedBy = NOBODY) -> Iterator[str]:
+class Unserved(NamedTuple):
+    """What of the branch's head is not served, besides what a load says of it. `held`: how many workspaces are that
+    earlier commits had held; `pinned`: of those that were looked at, by path, whereto in words."""
+
+    held: int = 0
+    pinned: Mapping[str, str] = MappingProxyType({})
+
+
+def told(loaded: Loaded, by: PushedBy = NOBODY, unserved: Unserved = Unserved()) -> Iterator[str]:  # noqa: B008
     """What a load made of a head, and who is known to have pushed it."""
     if loaded.problems:
         yield f"commit {loaded.head:.10} is not served:"
@@ -37,7 +47,7 @@ def told(loaded: Loaded, by: PushedBy = NOBODY) -> Iterator[str]:
         return
     changes = together(loaded.steps)
     counts = changes.told(*ChangeKind)
-    yield f"commit {loaded.head:.10} {_how_far(loaded, bool(changes.judged))}" + (f": {counts}" if counts else "")
+    yield f"commit {loaded.head:.10} {_how_far(loaded, changes, unserved)}" + (f": {counts}" if counts else "")
     yield from _pushed(by)
     yield from workspaces(changes)
     yield from held({path: [*map(str, errors)] for path, errors in changes.held.items()}, changes.refused)
@@ -45,6 +55,20 @@ def told(loaded: Loaded, by: PushedBy = NOBODY) -> Iterator[str]:
         yield _STAYS
     yield from moves({}, changes.renames)
     yield from deletions(changes.refused)
+    yield from _beside(unserved)
+
+
+def _beside(unserved: Unserved) -> Iterator[str]:
+    yield from _listed(
+        (
+            f"workspace {path} stays pinned {whereto}: what else the commit has of its own content is not served"
+            for path, whereto in sorted(unserved.pinned.items())
+        ),
+        "",
+    )
+    if unserved.held:
+        some = "1 workspace stays" if unserved.held == 1 else f"{unserved.held} workspaces stay"
+        yield f"{some} held as before: `treeplane status` says why"
 
 
 def _pushed(by: PushedBy) -> Iterator[str]:
@@ -138,12 +162,11 @@ def _workspaces(changes: ChangeSet) -> Iterator[str]:
         yield f"workspace {old} moved to {new}"
 
 
-def _how_far(loaded: Loaded, some: bool) -> str:
-    """`some`: whether some workspaces are there."""
+def _how_far(loaded: Loaded, changes: ChangeSet, unserved: Unserved) -> str:
     if not loaded.waits_for:
-        return "is served"
+        return "is served in part" if changes.held or unserved.held else "is served"
     waits = f"waits for commit {loaded.waits_for:.10}, which is being loaded"
-    return f"is served in part, the rest of it {waits}" if some else waits
+    return f"is served in part, the rest of it {waits}" if changes.judged else waits
 
 
 def _listed(lines: Iterable[str], indent: str = "  ", most: int = _MOST) -> Iterator[str]:

@@ -34,7 +34,7 @@ from reconciler.commands.start import Beginning
 from reconciler.commands.station import Station
 from reconciler.commands.tenure import Tenure
 from reconciler.commands.tidying import tidying
-from reconciler.commands.verdicts import Verdicts
+from reconciler.commands.verdicts import Verdicts, unserved
 from reconciler.controllers.fleetcondition import Trouble
 from reconciler.layout.weight import added
 from reconciler.loading import awaited, pins
@@ -44,7 +44,7 @@ from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.keptsecrets import KeptSecrets
 from reconciler.loading.lagging import Lagging
-from reconciler.loading.loader import Loader
+from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.outcomes import Outcomes
 from reconciler.loading.renderedagain import RenderedAgain
 from reconciler.loading.secrets import SecretFiles
@@ -95,8 +95,10 @@ class Holder:
         """When the served commit was kept last."""
         self._large = False
         """Whether a commit waits that would make a large fleet of a small one."""
+        self._unread = False
+        """Whether the head that was looked at last could not be loaded."""
         hosted = Path(settings.source) if settings.hosted else None
-        self._verdicts = Verdicts(hosted, partial(pushers.of, store))
+        self._verdicts = Verdicts(hosted, partial(pushers.of, store), partial(unserved, store))
         self._pushes: Pushes | None = None
         identities = Identities(settings.keys_dir / "identities")
         self._key = CommitKey.open(settings.keys_dir)
@@ -269,20 +271,35 @@ class Holder:
         began, heads = time.monotonic(), beginning.heads
         while not self._lookout.stop.is_set():
             if heads.desired is not None:
-                self._who.ahead_of(heads.desired, beginning.recorded.source.id if beginning.recorded else "")
-                loaded = self._loader.load(commits.own(heads.desired), beginning.recorded, self._teller.progress)
-                self._outcomes.loaded(loaded)
+                loaded = self._loaded_first(heads.desired, beginning)
                 if tree.fleet(self._store).loaded:
                     with self._outcomes.watching():
                         self._loader.recheck(self._secrets.changed() | self._secrets.not_served(self._store))
-                    self._lagging.count(head=loaded.head.id)
-                    self._teller.held_as_a_whole(loaded)
+                    self._lagging.count(head=heads.desired)
+                    if loaded is not None:
+                        self._teller.held_as_a_whole(loaded)
                     self._teller.loaded(self._store, tree.fleet(self._store).commit, time.monotonic() - began)
                     return True
-                self._teller.held(loaded)
+                if loaded is not None:
+                    self._teller.held(loaded)
             self._lookout.wake.wait(1.0)
             heads = self._lookout.look() or heads
         return False
+
+    def _loaded_first(self, head: str, beginning: Beginning) -> Loaded | None:
+        """None for a head that cannot be read: what was served before goes on to be, and it is tried again."""
+        try:
+            self._who.ahead_of(head, beginning.recorded.source.id if beginning.recorded else "")
+            loaded = self._loader.load(commits.own(head), beginning.recorded, self._teller.progress)
+        except RepositoryError as error:
+            self._cannot_be_read(head, error)
+            return None
+        self._outcomes.loaded(loaded)
+        return loaded
+
+    def _cannot_be_read(self, head: str, error: RepositoryError) -> None:
+        self._unread = True
+        self._teller.trouble(f"commit {head:.10} cannot be loaded: {error}", Trouble.UNREADABLE)
 
     def _follow(self) -> None:
         while not self._lookout.stop.is_set() and not self._beside.lost.is_set():
@@ -336,11 +353,13 @@ class Holder:
             return
         head = (heads.desired if heads is not None and not lookout.why else None) or ""
         served, repo = tree.fleet(self._store).commit.id, self._mirror.repository
-        wrong = lookout.why
+        wrong, troubles = lookout.why, tree.troubles(self._store)
+        why = troubles.get(Trouble.HELD) or troubles.get(Trouble.UNREADABLE) or ""
         if not wrong and not head:
             wrong = f"the repository has no branch {self._mirror.branch}"
-        elif not wrong and head != served and not repo.is_ancestor(head, served):
-            wrong = tree.troubles(self._store).get(Trouble.HELD, f"commit {head:.10} is not served yet")
+        elif not wrong and head != served and (why or not repo.is_ancestor(head, served)):
+            # What is served may have gone on by itself; a branch that went back behind it is held.
+            wrong = why or f"commit {head:.10} is not served yet"
         lookout.looking.answer(began, head, wrong)
 
     def _judge_again(self, paths: Collection[str]) -> None:
@@ -356,6 +375,10 @@ class Holder:
         also what would better wait until another process does all else."""
         head = heads.desired
         if head is None or head == self._seen:
+            if head is not None and self._unread:  # it is there again, after one that could not be read
+                self._lookout.looking.seen(head)
+                self._note_served(head)
+                self._is_read()
             return
         try:
             if not at_once and self._makes_large(head):
@@ -366,10 +389,11 @@ class Holder:
                 self._who.ahead_of(head)
                 loaded = self._loader.load(commits.own(head))
         except RepositoryError as error:
-            self._teller.trouble(str(error))
+            self._cannot_be_read(head, error)
             self._lookout.looking.waits()
             return
         self._seen = head
+        self._is_read()
         self._note_served(head)
         if self._looked:
             self._looked = False
@@ -381,6 +405,10 @@ class Holder:
             self._pushes.settle(self._mirror.repository)
         self._verdicts.say(loaded)
         self._outcomes.loaded(loaded)
+
+    def _is_read(self) -> None:
+        self._unread = False
+        self._teller.over(Trouble.UNREADABLE)
 
     def _note_served(self, head: str) -> None:
         if tree.fleet(self._store).commit.id == head:

@@ -30,6 +30,7 @@ from reconciler.loading.secrets import SecretFiles
 from reconciler.loading.shown import Shown
 from reconciler.loading.sources import Sources
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.mirror import Heads
 from reconciler.repository.watch import HeadWatcher
 from reconciler.statusbranch.claim import claim_of
 from reconciler.statusbranch.recorded import RecordedFleet
@@ -68,7 +69,7 @@ class Observer:
             self._shown.begin(beginning.recorded, beginning.holder, self._teller.progress)
             self._lookout.attach(self._store)  # which forgot what was told
             self._lagging.count()
-        self._teller.loaded(self._store, beginning.recorded.source, time.monotonic() - began)
+        self._teller.loaded(self._store, tree.fleet(self._store).commit, time.monotonic() - began)
         lookout, data_dir = self._lookout, self._settings.data_dir
         watcher = HeadWatcher(self._settings.source, lookout.ring, self._settings.poll, lookout.looking.planned)
         stop_listening = listen_push(data_dir, lookout.wake.set)
@@ -98,15 +99,27 @@ class Observer:
         if status != shown.id or changed:
             self._follow(RecordedFleet(self._mirror.repository, status), changed)
         self._sourcing.serve(self._look_again)
-        self._answer(heads.status if heads is not None else None)
+        self._answer(heads)
 
-    def _answer(self, status: str | None) -> None:
-        """Whoever asked for a look."""
-        looking, lookout, shown = self._lookout.looking, self._lookout, tree.fleet(self._store).shown.id
-        if looking.is_asked(lookout.began):
-            behind = f"the status branch is at {status or '':.10}, and {shown:.10} is shown"
-            wrong = lookout.why or (behind if status not in (None, shown) else "")
-            looking.answer(lookout.began, (status or "") if not lookout.why else "", wrong)
+    def _answer(self, heads: Heads | None) -> None:
+        """Whoever asked for a look: about the branch, as for who holds it, and not about the status branch."""
+        looking, lookout = self._lookout.looking, self._lookout
+        if not looking.is_asked(lookout.began):
+            return
+        head = (heads.desired if heads is not None and not lookout.why else None) or ""
+        looking.answer(lookout.began, head, lookout.why or self._behind(heads, head))
+
+    def _behind(self, heads: Heads | None, head: str) -> str:
+        """Why the branch's head is not what is shown, "" if it is."""
+        fleet, status = tree.fleet(self._store), heads.status if heads is not None else None
+        if status not in (None, fleet.shown.id):
+            return f"the status branch is at {status:.10}, and {fleet.shown.id:.10} is shown"
+        if not head:
+            return f"the repository has no branch {self._mirror.branch}"
+        repo, served = self._mirror.repository, fleet.commit.id
+        if head == served or (repo.has(head) and repo.is_ancestor(head, served)):
+            return ""
+        return f"{self._holder}, which holds the fleet, has not recorded {head:.10} as served"
 
     def _look_again(self, paths: Collection[str]) -> None:
         """What comes from other repositories may be here by now."""
@@ -118,8 +131,10 @@ class Observer:
         try:
             looked = self._shown.follow(recorded, self._holder, also)
         except RepositoryError as error:
-            self._teller.trouble(str(error))
+            text = f"status commit {recorded.commit:.10} cannot be shown: {error}"
+            self._teller.trouble(text, Trouble.UNREADABLE)
             return
+        self._teller.over(Trouble.UNREADABLE)
         self._lagging.count(looked)
         fleetcondition.show(self._store)  # root may have been recovered, and the holder does not observe
         self._mirror.keep_status(recorded.commit.id)

@@ -52,7 +52,8 @@ class LookFound:
         if self.wrong:
             return f"looked at {what}{head}, and {self.served[:_ID] or 'nothing'} is served: {self.wrong}"
         if self.held:
-            holds = f"{self.held} workspaces are held" if self.workspace == ROOT else "the workspace is held"
+            some = "1 workspace is held" if self.held == 1 else f"{self.held} workspaces are held"
+            holds = some if self.workspace == ROOT else "the workspace is held"
             return f"looked at {what}{head}: {holds}; `treeplane status` says why"
         return f"looked at {what}{head}, and that is served"
 

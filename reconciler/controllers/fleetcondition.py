@@ -32,6 +32,8 @@ class Trouble(StrEnum):
     """Another server holds the repository."""
     HELD = "Held"
     """A commit is held as a whole."""
+    UNREADABLE = "Unreadable"
+    """The head of the branch is seen, and cannot be loaded: something of it is missing or damaged."""
     REMOTE_AWAY = "RemoteAway"
     """The source does not answer."""
     STATUS_BRANCH_DIVERGED = "StatusBranchDiverged"

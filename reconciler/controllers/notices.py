@@ -27,6 +27,7 @@ from apiserver.registry import codec, objects, tree
 from apiserver.storage.protocol import NEVER, Check, Conflict, Op, Put, Store
 from reconciler.controllers.controller import EVERYTHING, Controller
 from reconciler.controllers.entry import Entry
+from reconciler.controllers.toldcopies import ELSE, EVENTS, LAST, ToldCopies
 from reconciler.plan.correlation import Correlation, Saying
 from reconciler.plan.notices import (
     ASKED,
@@ -42,12 +43,7 @@ from reconciler.plan.notices import (
 
 log = logging.getLogger(__name__)
 
-EVENTS = "events"
 COMPONENT = "treeplane"
-_ELSE = "default"
-"""The namespace of Events about what stands in none."""
-_LAST = "treeplane.dev/last-notice"
-"""On an Event: the revision that it tells of last."""
 _SORT, _DELETED, _GONE = "~sort", "~deleted", "~gone"
 """As the resource of a key: notices of one reason about one kind in a workspace; what went in one; workspaces of it."""
 _REST = Key("~rest", "", "", "")
@@ -99,7 +95,7 @@ class Notices(Controller[Key]):
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._told, self._settings, self._now = store, told, settings, now
-        self._correlation = Correlation()
+        self._correlation, self._copies = Correlation(), ToldCopies(store)
         self._lock = threading.Lock()
         self._waiting: dict[Key, list[Notice]] = {}
         self._count = self._dropped = 0
@@ -111,7 +107,9 @@ class Notices(Controller[Key]):
     # -- what happens
 
     def say(self, notice: Notice) -> None:
-        """Of what no entry tells. From every thread."""
+        """Of what no entry tells; of a copy that is refused nothing that was said of it last. From every thread."""
+        if self._copies.is_told(notice):
+            return
         self.queue.add(self._note(notice._replace(revision=time.time_ns() // 1000)))
 
     def begin(self) -> None:
@@ -282,7 +280,7 @@ class Notices(Controller[Key]):
         else:
             event = codec.decode(before.value, before.revision)
             said = event["metadata"].setdefault("annotations", {})
-            if int(said.get(_LAST, 0)) >= notice.revision:
+            if int(said.get(LAST, 0)) >= notice.revision:
                 return []  # it was looked at again after a restart
             put = Put(key, codec.encode(_again(event, saying)), before.revision)
         return [Check(there.key, there.revision), put]
@@ -298,7 +296,7 @@ def _may_tell(entry: Entry) -> bool:
 def _key(saying: Saying) -> Key:
     notice = saying.notice
     name = f"{notice.about.name[:200]}.{saying.first:x}{crc32(notice.reason.encode()) & 0xFF:02x}"
-    return Key(EVENTS, notice.cluster, notice.about.namespace or _ELSE, name)
+    return Key(EVENTS, notice.cluster, notice.about.namespace or ELSE, name)
 
 
 def _event(saying: Saying) -> dict[str, Any]:
@@ -309,7 +307,7 @@ def _event(saying: Saying) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"annotations": {_LAST: str(notice.revision)}},
+        "metadata": {"annotations": {LAST: str(notice.revision)}},
         "involvedObject": involved,
         "reason": notice.reason,
         "message": notice.message,
@@ -327,7 +325,7 @@ def _event(saying: Saying) -> dict[str, Any]:
 def _again(event: dict[str, Any], saying: Saying) -> dict[str, Any]:
     now, metadata = clock.now(), event["metadata"]
     written = {"manager": COMPONENT, "operation": "Update", "apiVersion": "v1", "time": now}
-    annotations = {**metadata["annotations"], _LAST: str(saying.notice.revision)}
+    annotations = {**metadata["annotations"], LAST: str(saying.notice.revision)}
     # It is kept as long as others from here on (controllers/expiry).
     metadata = {**metadata, "annotations": annotations, "managedFields": [{**written, "fieldsType": "FieldsV1"}]}
     return {

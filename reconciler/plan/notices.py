@@ -26,7 +26,7 @@ TARGET_LOST, TARGET_BACK = "TargetLost", "TargetBack"
 FOLLOWED = "FleetFollowed"
 OBJECTS_DELETED, WORKSPACES_DELETED = "ObjectsDeleted", "WorkspacesDeleted"
 REFUSED, TAKEN, DRIFT = "CopyRefused", "CopyTaken", "DriftPutRight"
-BELOW = "FailedOnTarget"
+_ON = "on sync target "
 MESSAGE = 1000
 """Characters of a message: Kubernetes takes 1,024."""
 
@@ -62,6 +62,19 @@ def notices(key: Key, before: Object, after: Object, revision: int) -> Iterator[
     """Of an object that was written. `before`: {} where there was none."""
     for reason, message, warning in _FOUND[key.resource](before, after):
         yield Notice(key.cluster, about(after), reason, brief(message, MESSAGE), warning, revision)
+
+
+def of_copy(target: str, text: str) -> str:
+    """The message of what is told of a copy. `target`: its sync target, by path and name."""
+    return f"{_ON}{target}: {text}"
+
+
+def on_target(message: str) -> tuple[str, str]:
+    """Target and text of such a message; "" for the target of any other."""
+    if not message.startswith(_ON):
+        return "", message
+    target, _, text = message.removeprefix(_ON).partition(": ")
+    return target, text
 
 
 def is_settled(placement: Object) -> bool:

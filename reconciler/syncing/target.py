@@ -20,7 +20,7 @@ from reconciler.controllers.controller import Controller
 from reconciler.controllers.failures import Expected, log_failure
 from reconciler.controllers.manager import Manager, ManagerSettings
 from reconciler.plan.jobs import JOBS
-from reconciler.plan.notices import DRIFT, REFUSED, TAKEN, Notice, about
+from reconciler.plan.notices import DRIFT, REFUSED, TAKEN, Notice, about, of_copy
 from reconciler.plan.syncable import stays_upstream
 from reconciler.syncing.apply import Applier
 from reconciler.syncing.client import TargetClient
@@ -306,7 +306,14 @@ class Syncer(Controller[Item]):
         """Note why an item fails ("": it does not)."""
         ledger = self.site.ledger
         with ledger.lock:
-            before = ledger.failures.pop(item, "")
+            before = ledger.failures.get(item, "")
+        # Said before anybody can tell it in a condition, where a server that is started anew finds what was said.
+        if why and before != why:
+            self._happened(item, REFUSED, why, warning=True)
+        elif before and not why:
+            self._happened(item, TAKEN, "it is there as it is declared, or not to be there any more")
+        with ledger.lock:
+            ledger.failures.pop(item, "")
             if why:
                 ledger.failures[item] = why
         moving = any(
@@ -314,17 +321,13 @@ class Syncer(Controller[Item]):
         )
         if before != why or moving:
             self._heard(item.cluster, item.namespace)
-        if why and before != why:
-            self._happened(item, REFUSED, why, warning=True)
-        elif before and not why:
-            self._happened(item, TAKEN, "it is there as it is declared, or not to be there any more")
 
     def _happened(self, item: Item, reason: str, message: str, *, warning: bool = False) -> None:
         kind = self.upstream.kind(item.cluster, item.kind, self.site.offered)
         obj = self.upstream.get(kind, item) if kind is not None else None
         if obj is not None:
             target = self.upstream.workspace(self.site.identity.cluster)
-            text = f"on sync target {target.path if target else ''}:{self.site.identity.name}: {message}"
+            text = of_copy(f"{target.path if target else ''}:{self.site.identity.name}", message)
             self._around.happened(Notice(item.cluster, about(obj), reason, text, warning))
 
     def _upkeep(self, item: Item) -> None:

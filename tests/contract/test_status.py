@@ -65,7 +65,9 @@ OBJECTS = st.dictionaries(
     st.tuples(st.sampled_from([indexes.PLACEMENTS, SYNC_TARGETS]), NAMES, NAMES), CONDITIONS, max_size=5
 )
 TROUBLES = st.dictionaries(
-    st.sampled_from(["Observing", "Held", "RemoteAway", "StatusBranchDiverged", "StatusBranchRefused", "New"]),
+    st.sampled_from(
+        ["Observing", "Held", "Unreadable", "RemoteAway", "StatusBranchDiverged", "StatusBranchRefused", "New"]
+    ),
     TEXTS.filter(bool),
     max_size=3,
 )

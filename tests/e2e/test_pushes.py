@@ -72,7 +72,7 @@ def test_a_push_is_told_what_it_changes_and_one_that_holds_is_taken_all_the_same
     made = clone.commit("a mistake")
     said = clone.push().splitlines()
     assert said[:3] == [
-        f"treeplane: commit {made:.10} is served: 1 held",
+        f"treeplane: commit {made:.10} is served in part: 1 held",
         "treeplane: pushed by kcp-admin",
         "treeplane: workspace root:shop:web held:",
     ]

@@ -106,21 +106,37 @@ class ApiFleet(CommitFleet):
         super().close()
 
     def call(
-        self, method: str, path: str, rest: str, body: Any = b"", *, user: str = ADMIN, kind: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        rest: str,
+        body: Any = b"",
+        *,
+        user: str = ADMIN,
+        kind: str = "application/json",
+        accept: str = "",
     ) -> Reply:
-        """In the workspace at `path`. `kind`: the Content-Type."""
-        return self.ask(method, f"/clusters/{path}{rest}", body, user=user, kind=kind)
+        """In the workspace at `path`. `kind`: the Content-Type; `accept`: what is to be answered, if not JSON."""
+        return self.ask(method, f"/clusters/{path}{rest}", body, user=user, kind=kind, accept=accept)
 
     def ask(
-        self, method: str, path: str, body: Any = b"", *, user: str = ADMIN, kind: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        body: Any = b"",
+        *,
+        user: str = ADMIN,
+        kind: str = "application/json",
+        accept: str = "",
     ) -> Reply:
         """The same of any path of the server."""
         data = body if isinstance(body, bytes) else orjson.dumps(body)
-        return asyncio.run(asyncio.wait_for(self._call(method, path, data, user, kind), 60))
-
-    async def _call(self, method: str, path: str, data: bytes, user: str, kind: str) -> Reply:
-        where, _, query = path.partition("?")
         headers = [(b"authorization", f"Bearer {user}".encode()), (b"content-type", kind.encode())]
+        headers += [(b"accept", accept.encode())] * bool(accept)
+        return asyncio.run(asyncio.wait_for(self._call(method, path, data, headers), 60))
+
+    async def _call(self, method: str, path: str, data: bytes, headers: list[tuple[bytes, bytes]]) -> Reply:
+        where, _, query = path.partition("?")
         scope = {"type": "http", "method": method, "path": where, "query_string": query.encode(), "headers": headers,
                  "extensions": {}}  # fmt: skip
         waiting = [{"type": "http.request", "body": data, "more_body": False}]

@@ -147,6 +147,8 @@ class SyncedFleet:
         self.syncing: Syncing | None = None
         self.notices: list[Notice] = []
         """What was told of copies."""
+        self.hears: Callable[[Notice], None] = lambda _: None
+        """Who is told besides, in the syncer's thread."""
 
     def begin(self, **files: str | None) -> None:
         self.fleet.commit({**FILES, **files})
@@ -174,9 +176,13 @@ class SyncedFleet:
 
         self.feed = Feed(self.fleet.store)
         past = Past(declared, placed.withdrawn)
-        self.syncing = _Syncing(self.clusters, self.feed, writer.durable, past, self.notices.append)
+        self.syncing = _Syncing(self.clusters, self.feed, writer.durable, past, self._happened)
         self.syncing.start()
         self.feed.start()
+
+    def _happened(self, notice: Notice) -> None:
+        self.notices.append(notice)
+        self.hears(notice)
 
     def stop(self) -> None:
         if self.syncing is not None:

@@ -41,7 +41,7 @@ def test_who_pushed_is_told_where_it_is_known(fleet: LoadedFleet) -> None:
 def test_problems_are_listed(fleet: LoadedFleet) -> None:
     lines = say(fleet.commit({f"{B}/bad.yaml": "kind: [", f"{A}/app.yaml": configmap(a="c")}))
     assert lines[:3] == [
-        f"commit {fleet.repo.head:.10} is served: 1 configured, 1 held",
+        f"commit {fleet.repo.head:.10} is served in part: 1 configured, 1 held",
         "workspace root:a configured (1 object)",
         "workspace root:b held:",
     ]
@@ -51,7 +51,7 @@ def test_problems_are_listed(fleet: LoadedFleet) -> None:
 
 def test_deletions_are_listed_line_by_line_with_one_command(fleet: LoadedFleet) -> None:
     lines = say(fleet.commit({**dict.fromkeys(MANY), B: None, f"{A}/app.yaml": None}))
-    assert lines[0].endswith(" is served: 2 held")
+    assert lines[0].endswith(" is served in part: 2 held")
     assert lines[1:3] == ["workspace root:a held:", "  what it deletes has to be allowed first"]
     start = lines.index(
         "root:a: spec.safety.maxDeletedShare allows 30 % of its 13 objects in one commit; this would be deleted:"

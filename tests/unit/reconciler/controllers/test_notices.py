@@ -14,6 +14,7 @@ from support.following import Following
 from apiserver.endpoints import health
 from apiserver.model import conditions
 from apiserver.model.keys import Key
+from apiserver.model.kinds import GroupResource
 from apiserver.registry import codec, tree
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, DeleteAll, Put, Store
@@ -23,6 +24,8 @@ from reconciler.controllers.fleetcondition import Trouble
 from reconciler.controllers.manager import CAREFUL, Manager
 from reconciler.controllers.notices import EventSettings, Notices
 from reconciler.plan.notices import About, Notice
+from reconciler.syncing.report import synced
+from reconciler.syncing.upstream import Item
 
 Object = dict[str, Any]
 
@@ -345,3 +348,105 @@ def test_what_happened_is_said_once_whatever_ends_between(
         assert told.said() == wanted
     finally:
         store.close()
+
+
+class Copies:
+    """Copies of ConfigMaps on a sync target, some refused: what the syncer says, and what it has in the namespace's
+    condition some time later."""
+
+    ON = "on sync target root:infra:west: "
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.told = store, Told(store)
+        self.refused = dict[str, str]()
+        self.known = dict[str, str]()
+        """As this run of the server knows."""
+        self.start()
+
+    def start(self) -> None:
+        self.notices = Notices(self.store, now=lambda: self.told.clock)
+        self.following = Following(self.store, lambda feed: Manager("test", [self.notices], feed, CAREFUL))
+        self.following.settle()
+        self.known = {}
+
+    def meet(self) -> None:
+        """The syncer meets all that there is."""
+        for name in "abcdefgh":
+            why, before = self.refused.get(name, ""), self.known.get(name, "")
+            about = About("v1", "ConfigMap", name, "web", f"u-{name}")
+            if why and why != before:
+                self.notices.say(Notice("shop0", about, "CopyRefused", f"{self.ON}{why}", warning=True))
+            elif before and not why:
+                self.notices.say(Notice("shop0", about, "CopyTaken", f"{self.ON}it is there"))
+            self.known = {**self.known, name: why}
+        self.following.settle()
+
+    def report(self) -> None:
+        items = {Item(CONFIGMAPS, "shop0", "web", name): why for name, why in self.known.items() if why}
+        said = {**synced(items, {}), "type": "NamespaceSynced"}
+        metadata = {"name": "web", "uid": "u-web", "annotations": {}}
+        obj = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata, "status": {"conditions": [said]}}
+        self.store.write(Put(Key("namespaces", "shop0", "", "web"), codec.encode(obj))).result()
+
+    def forget(self) -> None:
+        """Events are over by their time."""
+        self.store.write(*(Delete(record.key) for record in self.store.scan("events").records)).result()
+
+    def counted(self) -> Counter[str]:
+        return Counter({f"{key.split()[1]} {key.split()[2]}": n for key, n in self.told.said().items()})
+
+
+CONFIGMAPS = GroupResource("", "configmaps")
+TURNS = st.lists(
+    st.one_of(
+        st.tuples(st.just("refuse"), st.sampled_from("abcdefgh"), st.sampled_from(["quota", "webhook"])),
+        st.tuples(st.just("take"), st.sampled_from("abcdefgh"), st.just("")),
+        st.tuples(st.just("restart"), st.just(""), st.just("")),
+    ),
+    max_size=20,
+)
+
+
+@given(turns=TURNS, lasts=st.booleans())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_refusal_that_lasts_over_a_restart_is_not_said_again(
+    turns: list[tuple[str, str, str]], lasts: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Nor when its Events have gone by then, if its namespace lists it (five are); every turn is said once."""
+    store = open_store(Path(tmp_path_factory.mktemp("copies")) / "store", declared=DECLARED, sync=False)
+    try:
+        copies, wanted = Copies(store), Counter[str]()
+        gone = Counter[str]()
+        for turn, name, why in turns:
+            match turn:
+                case "refuse":
+                    if copies.refused.get(name) != why:
+                        wanted[f"{name} CopyRefused"] += 1
+                    copies.refused[name] = why
+                case "take" if copies.refused.pop(name, ""):
+                    wanted[f"{name} CopyTaken"] += 1
+                case "restart":
+                    copies.report()
+                    if not lasts and len(copies.refused) <= 5:
+                        gone += copies.counted()
+                        copies.forget()
+                    copies.start()
+            copies.meet()
+        assert copies.counted() + gone == wanted
+    finally:
+        store.close()
+
+
+def test_what_was_over_while_no_server_ran_is_said_when_it_comes_again(store: Store) -> None:
+    copies = Copies(store)
+    copies.refused["a"] = "quota"
+    copies.meet()
+    copies.report()
+    copies.refused.clear()
+    copies.start()
+    copies.meet()
+    copies.report()
+    copies.start()
+    copies.refused["a"] = "quota"
+    copies.meet()
+    assert copies.counted() == {"a CopyRefused": 2}

@@ -145,7 +145,7 @@ def test_the_log_line_the_answer_to_a_push_and_reports_say_the_same(
         line
     )
     assert [*told(loaded)][:6] == [
-        f"commit {fleet.repo.head:.10} is served: 3 created, 1 configured, 1 held",
+        f"commit {fleet.repo.head:.10} is served in part: 3 created, 1 configured, 1 held",
         "workspace root:a configured (1 object)",
         *(f"workspace root:w{n} created (1 object)" for n in range(3)),
         "workspace root:b held:",
