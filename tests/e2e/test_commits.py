@@ -180,7 +180,7 @@ def test_one_goes_to_a_commit_and_back(plane: Callable[..., Plane], tmp_path: Pa
     assert f"at commit {proposed[:10]}" in kubectl(running, None, "ws", "-").stdout
     for rev in ("nope", "main~1"):
         refused = kubectl(running, None, "ws", "--at", rev)
-        assert refused.returncode == 1 and rev in refused.stderr, refused
+        assert refused.returncode == 3 and rev in refused.stderr, refused
 
 
 def test_a_tenant_reads_the_past_of_what_is_hers(plane: Callable[..., Plane], tmp_path: Path, eventually: Any) -> None:
