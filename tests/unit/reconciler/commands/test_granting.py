@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import yaml
 from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.annsclone import begin, commit, git
 
 from reconciler.__main__ import main
 from reconciler.commands.failure import Failure
@@ -28,29 +28,11 @@ SHOP = "workspaces/root/shop"
 FILE = f"{SHOP}/_access/user-ann.yaml"
 
 
-def git(top: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(top), *arguments], check=True, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
 @pytest.fixture
 def top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    found = tmp_path / "clone"
-    found.mkdir()
-    git(found, "init", "--quiet", "--initial-branch=main")
-    git(found, "config", "user.name", "ann")
-    git(found, "config", "user.email", "ann@example.io")
-    commit(found, FLEET)
+    found = begin(tmp_path / "clone", FLEET)
     monkeypatch.chdir(found)
     return found
-
-
-def commit(top: Path, files: dict[str, str]) -> None:
-    for path, text in files.items():
-        (top / path).parent.mkdir(parents=True, exist_ok=True)
-        (top / path).write_text(text)
-    git(top, "add", "--all")
-    git(top, "commit", "--quiet", "-mx")
 
 
 def run(*words: str, code: int = 0) -> Result:

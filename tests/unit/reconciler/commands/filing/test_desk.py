@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
+from support.annsclone import begin, commit, git
 from support.sealing import AgeKey, secret
 
 from reconciler.commands.failure import Failure
@@ -31,31 +31,12 @@ FILE = "workspaces/root/shop/new.yaml"
 CONTENT = b"kind: ConfigMap\n"
 
 
-def git(top: Path, *arguments: str) -> str:
-    who = ("-c", "user.name=ann", "-c", "user.email=ann@example.io")
-    done = subprocess.run(["git", "-C", str(top), *who, *arguments], check=True, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
 @pytest.fixture
 def top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A clone, with the working directory in it."""
-    found = tmp_path / "clone"
-    found.mkdir()
-    git(found, "init", "--quiet", "--initial-branch=main")
-    git(found, "config", "user.name", "ann")
-    git(found, "config", "user.email", "ann@example.io")
-    commit(found, FLEET)
+    found = begin(tmp_path / "clone", FLEET)
     monkeypatch.chdir(found)
     return found
-
-
-def commit(top: Path, files: dict[str, str]) -> None:
-    for path, text in files.items():
-        (top / path).parent.mkdir(parents=True, exist_ok=True)
-        (top / path).write_text(text)
-    git(top, "add", "--all")
-    git(top, "commit", "--quiet", "-mx")
 
 
 @click.command()
