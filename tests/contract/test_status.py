@@ -15,6 +15,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.room import plenty
 
 from apiserver.auth.rbac import Authorizer
 from apiserver.auth.user import AUTHENTICATED, MASTERS, User
@@ -149,6 +150,12 @@ def test_both_say_the_same(
         stopped = of_data_directory(place.data_dir, place.keys_dir)
         assert stopped.listed[0].kind == "stopped"
         assert stopped.document()["wrong"][1:] == server["wrong"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def room() -> Iterator[None]:
+    with plenty():
+        yield
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from support.apifleet import ApiFleet
 from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import A, B, configmap
 from support.ownedfleet import OWNERS_YAML
+from support.room import plenty
 from support.sourcedfleet import SourcedFleet, TenantRepos
 from support.speaking import Places, Said, Speaking
 
@@ -290,6 +291,12 @@ def differs(said: Said, says: dict[str, str], **facts: str) -> dict[str, tuple[s
         if not fits or (not parts and told):
             found[place] = (told, wanted)
     return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def room() -> Iterator[None]:
+    with plenty():
+        yield
 
 
 @pytest.fixture
