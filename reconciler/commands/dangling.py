@@ -7,8 +7,7 @@ the repository reads all of it, and whoever reads an object does not.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -21,14 +20,15 @@ from apiserver.storage.protocol import Store
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import read
 from reconciler.plan import system
+from reconciler.plugin.meant import question
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
 
 Object = dict[str, Any]
 
 _PLACEMENTS, _LOCATIONS = "placements.scheduling.kcp.io", "locations.scheduling.kcp.io"
-_MOST = 1000
-"""So many are told."""
+_MOST, _HELPED = 1000, 20
+"""So many are told, and with so many of them what may be meant: looking for it takes as long as there are names."""
 
 
 class Dangling:
@@ -37,23 +37,24 @@ class Dangling:
     def __init__(self, store: Store, repo: Repository, commit: CommitRef) -> None:
         self._store, self._objects = store, Objects(store)
         self._repo, self._tree = repo, repo.commit(commit.id).tree
-        self._paths = {"root", *tree.below(store, "root")}
+        self._paths = {"root": None} | dict.fromkeys(tree.below(store, "root"))
+        self._helped = 0
 
     def warnings(self) -> list[LayoutError]:
         """Sorted by file and line."""
         return sorted(islice((*self._bindings(), *self._placements()), _MOST))
 
     def _bindings(self) -> Iterator[LayoutError]:
-        exports = [f"{self._path(each)}:{each['metadata']['name']}" for each in self._objects.list(EXPORTS)]
+        exports = {f"{self._path(each)}:{each['metadata']['name']}": None for each in self._objects.list(EXPORTS)}
         for binding in self._objects.list(BINDINGS):
             if not origins.file_of(binding):
                 continue
             reference = ((binding.get("spec") or {}).get("reference") or {}).get("export") or {}
             path, name = reference.get("path") or self._path(binding), reference.get("name", "")
             if path not in self._paths and not _ships(path):
-                yield self._warning(binding, f"there is no workspace {path}", _meant(path, self._paths))
+                yield self._warning(binding, f"there is no workspace {path}", self._meant(path, self._paths))
             elif _reason(binding, "APIExportValid") == "APIExportNotFound" and f"{path}:{name}" not in exports:
-                near = _meant(f"{path}:{name}", exports)
+                near = self._meant(f"{path}:{name}", exports)
                 yield self._warning(binding, f"workspace {path} has no APIExport {name}", near)
 
     def _placements(self) -> Iterator[LayoutError]:
@@ -64,7 +65,7 @@ class Dangling:
             path = spec.get("locationWorkspace") or self._path(placement)
             there = tree.workspace_at(self._store, path)
             if there is None:
-                yield self._warning(placement, f"there is no workspace {path}", _meant(path, self._paths))
+                yield self._warning(placement, f"there is no workspace {path}", self._meant(path, self._paths))
                 continue
             locations = [*self._objects.list(_LOCATIONS, there.cluster)]
             wanted = [selectors.from_object(each) for each in spec.get("locationSelectors") or []]
@@ -73,6 +74,10 @@ class Dangling:
                 names = ", ".join(sorted(location["metadata"]["name"] for location in locations)[:10])
                 text = f"spec.locationSelectors matches no Location of workspace {path}"
                 yield self._warning(placement, text, f"there: {names}" if names else "there is none")
+
+    def _meant(self, name: str, names: Iterable[str]) -> str:
+        self._helped += 1
+        return question(name, names) if self._helped <= _HELPED else ""
 
     def _path(self, obj: Object) -> str:
         found = tree.workspace_of(self._store, obj["metadata"]["annotations"][marks.CLUSTER])
@@ -96,11 +101,6 @@ class Dangling:
 def _ships(path: str) -> bool:
     """Whether exports of the program's own stand there."""
     return path == system.COMPUTE
-
-
-def _meant(name: str, names: Collection[str]) -> str:
-    near = get_close_matches(name, names, 1)
-    return f"did you mean {near[0]}?" if near else ""
 
 
 def _reason(obj: Object, condition: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from apiserver.auth.bootstrap import API_VERSION, CLUSTER_ROLES, RBAC_GROUP
@@ -22,6 +21,7 @@ from reconciler.layout.manifest import Manifest, read
 from reconciler.layout.place import file_name
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.layout.workspace import declaration
+from reconciler.plugin.meant import question
 
 Object = dict[str, Any]
 
@@ -165,8 +165,5 @@ def _objects(desk: Desk, place: WorkspaceDir) -> Iterator[Manifest]:
 
 
 def _meant(word: str, there: set[str]) -> str:
-    near = get_close_matches(word, sorted(there), 3)
-    if near:
-        return f"did you mean {' or '.join(near)}?"
     shown = sorted(each for each in there if not each.startswith("system:"))
-    return f"there are {', '.join(shown[:20])}"
+    return question(word, sorted(there)) or f"there are {', '.join(shown[:20])}"

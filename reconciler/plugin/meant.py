@@ -17,7 +17,13 @@ def near(asked: str, names: Iterable[str]) -> list[str]:
     return [by_lower[each] for each in difflib.get_close_matches(asked.lower(), by_lower, _SHOWN, _ALIKE)]
 
 
+def question(asked: str, names: Iterable[str]) -> str:
+    """What to do, as a sentence of its own; "" where nothing is near."""
+    found = near(asked, names)
+    return f"did you mean {' or '.join(found)}?" if found else ""
+
+
 def meant(asked: str, names: Iterable[str]) -> str:
     """To be put behind `there is no such …`; "" where nothing is near."""
-    found = near(asked, names)
-    return f"; did you mean {' or '.join(found)}?" if found else ""
+    found = question(asked, names)
+    return f"; {found}" if found else ""

@@ -14,7 +14,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,7 @@ from reconciler.layout.place import file_name, folder, place
 from reconciler.layout.secrets import read_secrets
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.sealedsecrets import creation_for, sealed_file
+from reconciler.plugin.meant import question
 from reconciler.repository.difference import difference
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
@@ -42,7 +42,6 @@ from reconciler.repository.write import edit_tree
 Object = dict[str, Any]
 
 _KIND = "secrets"
-_NAMED = 3
 
 
 class Desk:
@@ -66,9 +65,8 @@ class Desk:
         found = self.tree.find(path)
         if found is not None:
             return found
-        near = get_close_matches(path, [each.path for each in self.tree.workspaces()], _NAMED)
-        hint = f"did you mean {' or '.join(near)}?" if near else "treeplane ws tree shows which there are"
-        raise Failure(f"there is no workspace {path}", hint, 2)
+        near = question(path, (each.path for each in self.tree.workspaces()))
+        raise Failure(f"there is no workspace {path}", near or "treeplane ws tree shows which there are", 2)
 
     def read(self, path: str) -> bytes | None:
         """A file of the repository, as it will be; None where there is none."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from apiserver.model import selectors
@@ -12,6 +11,7 @@ from reconciler.commands.failure import Failure
 from reconciler.commands.filing.desk import Desk
 from reconciler.layout.manifest import Manifest, read
 from reconciler.layout.tree import WorkspaceDir
+from reconciler.plugin.meant import question
 
 Object = dict[str, Any]
 
@@ -60,9 +60,8 @@ def find(desk: Desk, name: str, path: str = "") -> InFile:
     if named:
         where = ", ".join(each.place.path for each in named[:_NAMED])
         raise Failure(f"several workspaces have a sync target {name}: {where}", "name one: --workspace PATH", 2)
-    near = get_close_matches(name, [each.manifest.name for each in found], 3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "treeplane target list shows which there are"
-    raise Failure(f"no file declares a sync target {name}", hint, 2)
+    near = question(name, (each.manifest.name for each in found))
+    raise Failure(f"no file declares a sync target {name}", near or "treeplane target list shows which there are", 2)
 
 
 def there(desk: Desk, place: WorkspaceDir, name: str) -> InFile | None:

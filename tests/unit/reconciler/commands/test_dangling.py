@@ -67,7 +67,8 @@ def test_placements_that_ask_for_what_is_not_there(fleet: Path) -> None:
     assert said == [
         "Placement production waits: spec.locationSelectors matches no Location of workspace root:infra:locations "
         "(there: america, europe)",
-        "Placement staging waits: there is no workspace root:infra:location (did you mean root:infra:locations?)",
+        "Placement staging waits: there is no workspace root:infra:location "
+        "(did you mean root:infra:locations or root:infra or root:media:studio?)",
     ]
 
 
