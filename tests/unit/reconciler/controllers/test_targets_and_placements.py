@@ -361,10 +361,14 @@ def test_what_is_told_of_credentials_is_written_when_it_changes_and_goes_with_it
     assert told() == "None"
     loops.ends.near[WEST] = conditions.condition("CredentialsValid", True, message="it ends")
     eventually(lambda: told() == "it ends")
-    eventually(lambda: loops.feed.reached == fleet.store.revision())
-    at, beats = fleet.store.revision(), len(loops.ends.renewed)
-    eventually(lambda: len(loops.ends.renewed) > beats + 3)
-    assert fleet.store.revision() == at
+
+    def beats_without_a_write() -> bool:
+        """What other loops still had to write of the condition may come in between once, each beat may not."""
+        at, beats = fleet.store.revision(), len(loops.ends.renewed)
+        eventually(lambda: len(loops.ends.renewed) > beats + 3)
+        return bool(fleet.store.revision() == at)
+
+    eventually(beats_without_a_write)
     loops.ends.near.clear()
     eventually(lambda: told() == "None")
 
