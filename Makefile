@@ -5,11 +5,12 @@
 # make check   the import contract, ruff (rules and format), mypy
 # make settings  the tables of docs/settings.md and docs/commands.md, made of settings and commands
 # make bench   the published figures
+# make lock    requirements/, made of pyproject.toml
 # make histories  properties over histories (pushes, losses, restarts, kills, intruders), ROUNDS times with other examples
 # Needs git and Python 3.11 or newer; for the tests against real clusters also Go (or the package index, which has it).
 
 .DEFAULT_GOAL := help
-.PHONY: help up test kubectl-suite conformance check settings bench histories setup clusters clean
+.PHONY: help up test kubectl-suite conformance check settings bench histories setup lock clusters clean
 .SUFFIXES:
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
@@ -17,6 +18,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TOOLS := $(VENV)/.tools
 FAST := $(wildcard tests/unit tests/contract tests/golden)
 WORKERS ?= 2
 WRITES ?= Store
@@ -35,17 +37,17 @@ help:
 up: $(STAMP)
 	@exec $(BIN)/treeplane up examples/fleet-repo
 
-test: $(STAMP) clusters
+test: $(TOOLS) clusters
 	@$(BIN)/pytest $(FAST) -n $(WORKERS) $(PYTEST_ARGS)
 	@$(BIN)/pytest tests/e2e -n $(WORKERS) $(PYTEST_ARGS)
 
-kubectl-suite: $(STAMP) clusters
+kubectl-suite: $(TOOLS) clusters
 	@cd tests && ../$(BIN)/python -m kubectl_suites --writes $(WRITES)
 
-conformance: $(STAMP) clusters
+conformance: $(TOOLS) clusters
 	@cd tests && ../$(BIN)/python -m conformance --writes $(WRITES)
 
-check: $(STAMP)
+check: $(TOOLS)
 	@$(BIN)/lint-imports
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet .
@@ -55,7 +57,7 @@ settings: $(STAMP)
 	@$(BIN)/python -m reconciler.commands.settingspage docs/settings.md
 	@$(BIN)/python -m reconciler.commands.commandspage docs/commands.md
 
-bench: $(STAMP) clusters
+bench: $(TOOLS) clusters
 	@$(BIN)/python bench/load.py $(WORKSPACES)
 	@$(BIN)/python bench/diff.py $(WORKSPACES)
 	@$(BIN)/python bench/history.py $(WORKSPACES)
@@ -79,25 +81,32 @@ bench: $(STAMP) clusters
 	@$(BIN)/python bench/soak.py
 
 # In CI the examples are the same each time, so what is rare is found here.
-histories: $(STAMP)
+histories: $(TOOLS)
 	@for round in $$(seq $(ROUNDS)); do env -u CI $(BIN)/pytest -q -n $(WORKERS) $(HISTORIES) || exit 1; done
 
 # Ahead of the tests, so that the first build (minutes) is seen and counts against no test's time limit.
-clusters: $(STAMP)
+clusters: $(TOOLS)
 	@cd tests && ../$(BIN)/python -m realclusters.binaries
 	@cd tests && ../$(BIN)/python -m realclusters.giteabinary
 	@cd tests && ../$(BIN)/python -m realclusters.sopsbinary
 	@cd tests && ../$(BIN)/python -m realclusters.helmbinary
 	@cd tests && ../$(BIN)/python -m realclusters.proxybinaries
 
-setup: $(STAMP)
+setup: $(TOOLS)
 
-$(STAMP): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Treeplane needs Python 3.11 or newer, this is %s; try make PYTHON=python3.12" % sys.version.split()[0])'
-	@echo "setting up $(VENV) (once, and after changes of pyproject.toml)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+$(STAMP): pyproject.toml requirements/run.txt requirements/build.txt
+	@echo "setting up $(VENV) (once, and after changes of pyproject.toml and requirements/)"
+	@$(PYTHON) release/environment.py $(VENV) run.txt build.txt
 	@touch $@
+
+$(TOOLS): $(STAMP) requirements/tools.txt
+	@echo "setting up what tests and checks need"
+	@$(PYTHON) release/environment.py $(VENV) tools.txt
+	@touch $@
+
+# After a change of the requirements in pyproject.toml; with ARGS=--upgrade also to newer versions of all.
+lock: $(TOOLS)
+	@PATH=$(BIN):$$PATH $(BIN)/python -m release.locks $(ARGS)
 
 clean:
 	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -7,12 +7,18 @@ import subprocess
 import sys
 import venv
 from collections.abc import Iterator
+from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
 import pytest
+from support.locked import pinned
 from support.plane import Plane, environment
 
 ROOT = Path(__file__).parents[2]
+NAMES = {"apiserver", "reconciler", "repo_layout"}
+"""What of it can be imported."""
+MOST = 280 << 20
+"""Bytes of an installation, with all that it needs."""
 _NOT_SOURCE = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "__pycache__", "tests", "bench")
 
 
@@ -30,11 +36,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.rmtree(source)
     run(*pip, "--python", str(home / "bin" / "python"), "install", "--no-deps", "--no-index", str(wheel))
     # A .pth in another's directory is not followed, so an editable installation there does not show here.
-    packages = next(home.glob("lib/python*/site-packages"))
-    (packages / "dependencies.pth").write_text(
+    (packages(home / "bin") / "dependencies.pth").write_text(
         "\n".join(path for path in sys.path if path.endswith("-packages")) + "\n"
     )
     yield home / "bin"
+
+
+def packages(installed: Path) -> Path:
+    return next(installed.parent.glob("lib/python*/site-packages"))
 
 
 def run(*command: str, cwd: Path | None = None) -> str:
@@ -48,6 +57,23 @@ def test_it_is_the_installed_one(installed: Path, tmp_path: Path) -> None:
     for file in run(str(installed / "python"), "-c", script, cwd=tmp_path).split():
         assert file.startswith(str(installed.parent))
     assert "version" in run(str(installed / "treeplane"), "--version", cwd=tmp_path)
+
+
+def test_its_names_and_no_others(installed: Path) -> None:
+    """The first two are common words: whoever else brings them would take them from it."""
+    brought = {each.name for each in packages(installed).iterdir()}
+    assert brought == {*NAMES, "dependencies.pth", *(n for n in brought if n.startswith("treeplane-"))}
+    owners = packages_distributions()
+    for name in NAMES:
+        assert set(owners.get(name, [])) <= {"treeplane"}, f"{name} is brought by {owners[name]}"
+
+
+def test_an_installation_is_small(installed: Path) -> None:
+    size = sum(each.stat().st_size for each in packages(installed).rglob("*") if each.is_file())
+    for name in pinned("run.txt"):
+        files = map(Path, (str(each.locate()) for each in distribution(name).files or ()))
+        size += sum(each.stat().st_size for each in files if each.is_file())
+    assert size < MOST, f"{size >> 20} MB"
 
 
 def test_from_init_to_serving(installed: Path, tmp_path: Path) -> None:
