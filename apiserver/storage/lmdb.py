@@ -41,9 +41,10 @@ def open_store(
     `declared`: what it keeps up beside the objects. An index that is new here, or of another version, is built before
     this returns, in one transaction; one that is not declared any more goes.
     `sync` False: an answered write may be lost if the machine (not only the process) fails. `start`: the revision is at
-    least this. What another version of Treeplane stored there goes. Files that are no store, or not a whole one, are
-    set aside with a warning, and so is what was written without `sync` before the machine started last. Raises OSError,
-    LibraryError if this process has the directory open already, and Damaged if others use what is to be set aside.
+    least this. What an older Treeplane stored there goes. Files that are no store, or not a whole one, are set
+    aside with a warning, and so is what was written without `sync` before the machine started last. Raises OSError,
+    NewerStore where a newer Treeplane wrote it, which stays as it is, LibraryError if this process has the
+    directory open already, and Damaged if others use what is to be set aside.
     """
     return LmdbStore(directory, declared, sync, start, settings or StoreSettings())
 

@@ -26,9 +26,13 @@ from apiserver.storage.lmdb_library import Part, Resized, Transaction, open_file
 log = logging.getLogger(__name__)
 
 FORMAT: Final = b"5"
-_STATE: Final = struct.Struct(">QQQQQ")
+"""Counted up where what stands in the files means something else than before. A store of an older one is built anew, a
+newer one is left alone, so whatever comes later keeps to this: the row `format` of the table `state` is a number."""
+_ROW: Final = struct.Struct(">QQQQQ")
 _STATE_KEY: Final = b"state"
-_FORMAT_KEY: Final = b"format"
+FORMAT_KEY: Final = b"format"
+STATE: Final = b"state"
+"""The table that says how all others are kept."""
 _MARKED_KEY: Final = b"marked"
 _INDEXES_KEY: Final = b"indexes"
 _BOOT_KEY: Final = b"boot"
@@ -70,11 +74,12 @@ class State(NamedTuple):
     size: int
 
     def encode(self) -> bytes:
-        return _STATE.pack(*self)
+        return _ROW.pack(*self)
 
 
 class LmdbEnvironment:
-    """Opens the files and creates what is missing; what another version of Treeplane left there is dropped.
+    """Opens the files and creates what is missing; what an older Treeplane left there is dropped. Raises NewerStore,
+    and changes nothing, where a newer one did.
 
     `with env.read() as txn:` to read; `with env.write() as txn:` to write, one at a time of all processes, committed at
     the end.
@@ -115,7 +120,7 @@ class LmdbEnvironment:
 
     def _open_tables(self, txn: Transaction | None, *, create: bool = True) -> None:
         """`txn` None: one of its own for each, since a reader's keeps none of them open behind its end."""
-        self.state_table = self.lmdb.open_db(b"state", txn=txn, create=create)
+        self.state_table = self.lmdb.open_db(STATE, txn=txn, create=create)
         self.objects = self.lmdb.open_db(b"objects", txn=txn, create=create)
         self.log = self.lmdb.open_db(b"log", txn=txn, create=create)
         self.next = self.lmdb.open_db(b"next", txn=txn, create=create)
@@ -136,11 +141,12 @@ class LmdbEnvironment:
 
     def _prepare(self, txn: Transaction, marked: frozenset[str], start: int | None) -> frozenset[str]:
         """Set or advance the revision; returns the marked resources of all who ever opened the store."""
-        found = txn.get(_FORMAT_KEY, db=self.state_table)
+        found = self.format(txn)
+        refuse_newer(self.directory, found)
         if found != FORMAT:
             if found is not None or any(txn.stat(table)["entries"] for table in self.contents()):
                 self._drop(txn, found)
-            txn.put(_FORMAT_KEY, FORMAT, db=self.state_table)
+            txn.put(FORMAT_KEY, FORMAT, db=self.state_table)
             first = max(start or 0, int(time.time() * 1_000_000))
             self.put_state(txn, State(first, first, 0, 0, 0))
         else:
@@ -153,7 +159,7 @@ class LmdbEnvironment:
         return before | marked
 
     def _drop(self, txn: Transaction, found: bytes | None) -> None:
-        """What another version left goes: it can be rebuilt, as what a lost directory had."""
+        """What an older version left goes: it can be rebuilt, as what a lost directory had."""
         log.warning("%s holds a store of format %s, this is %s: it is built anew", self.directory, found, FORMAT)
         for table in (*self.contents(), self.state_table, self._resources):
             txn.drop(table, delete=False)
@@ -176,7 +182,7 @@ class LmdbEnvironment:
 
     def format(self, txn: Transaction) -> bytes | None:
         """What the store is kept in; None where that is not said."""
-        return txn.get(_FORMAT_KEY, db=self.state_table)
+        return txn.get(FORMAT_KEY, db=self.state_table)
 
     def boot(self, txn: Transaction) -> bytes | None:
         """The start of the machine after which something was written without syncing; None where nothing was."""
@@ -207,9 +213,9 @@ class LmdbEnvironment:
 
     def state(self, txn: Transaction) -> State:
         row = txn.get(_STATE_KEY, db=self.state_table)
-        if row is None or len(row) != _STATE.size:
+        if row is None or len(row) != _ROW.size:
             raise soundness.Damaged("its state cannot be read")
-        return State(*_STATE.unpack(row))
+        return State(*_ROW.unpack(row))
 
     def put_state(self, txn: Transaction, state: State) -> None:
         txn.put(_STATE_KEY, state.encode(), db=self.state_table)
@@ -266,6 +272,16 @@ class LmdbEnvironment:
         self.lmdb.close()
         if self.hold is not None:
             self.hold.end()
+
+
+def refuse_newer(directory: Path, found: bytes | None) -> None:
+    """Raises NewerStore where what a store is kept in (None: not said) is of a later Treeplane than this one."""
+    if found is not None and found.isdigit() and int(found) > int(FORMAT):
+        raise soundness.NewerStore(
+            f"{directory} holds a store of format {int(found)}, which a newer Treeplane wrote; this one knows formats "
+            f"up to {int(FORMAT)}. Nothing in it was changed. Start the newer Treeplane again; to go back to this one, "
+            f"move {directory} away: what git and the status branch know is loaded again"
+        )
 
 
 def _name_key(name: str) -> bytes:

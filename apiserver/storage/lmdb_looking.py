@@ -7,11 +7,12 @@ here: it is told, as Damaged.
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from apiserver.storage import lmdb_soundness as soundness
 from apiserver.storage.declared import Declared
-from apiserver.storage.lmdb_environment import FORMAT, LmdbEnvironment, StoreSettings
+from apiserver.storage.lmdb_environment import FORMAT, FORMAT_KEY, STATE, LmdbEnvironment, StoreSettings, refuse_newer
 from apiserver.storage.lmdb_library import LibraryError, look_only
 
 
@@ -41,6 +42,21 @@ class LookingEnvironment(LmdbEnvironment):
             raise soundness.Damaged("it was written without syncing, before the machine started last")
         if any(built.get(index.name) != index.version for index in declared.indexes):
             raise soundness.Damaged("another version of Treeplane wrote it, and the next start brings it up to date")
+
+
+def check_format(directory: Path) -> None:
+    """For a start, before anything is started. Raises NewerStore for a store of a newer Treeplane; one that is missing,
+    or cannot be read, is for whoever opens it to begin or to set aside."""
+    if not (directory / soundness.DATA).exists():
+        return
+    found = None
+    with contextlib.suppress(LibraryError, OSError):
+        env = look_only(str(directory), map_size=StoreSettings().map_size)
+        with contextlib.closing(env):
+            state = env.open_db(STATE, create=False)
+            with env.begin() as txn:
+                found = txn.get(FORMAT_KEY, db=state)
+    refuse_newer(directory, found)
 
 
 UNREADABLE = (*soundness.UNREADABLE, LibraryError, OSError)

@@ -38,6 +38,10 @@ class Damaged(Exception):
     """The text says what was found."""
 
 
+class NewerStore(Exception):
+    """A newer Treeplane wrote it: it is whole, and not this one's to change. The text says what to do."""
+
+
 UNREADABLE: Final = (Damaged, *NO_STORE)
 """What opening a store raises where its files are no store, or not a whole one."""
 

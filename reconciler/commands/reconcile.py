@@ -13,6 +13,7 @@ from apiserver import heap
 from apiserver.auth.keys import KeysError
 from apiserver.parent import end_with_parent
 from apiserver.registry import tree
+from apiserver.storage.lmdb_soundness import NewerStore
 from apiserver.storage.protocol import NoSpace, Store
 from reconciler.commands.holder import Holder
 from reconciler.commands.installation import Installation
@@ -83,7 +84,7 @@ class Reconciler:
                 anew = not tree.fleet(handles.loading).loaded and self._begins_anew(start, beginning)
                 self._run(handles, start, beginning, installation, anew=anew)
                 first = False  # it has lost the fleet, which it does not take back by itself
-        except (StartRefused, KeysError) as error:
+        except (StartRefused, KeysError, NewerStore) as error:
             self._teller.refused(str(error))
             self._lookout.stop.wait()  # an end of this process would be taken for a crash
         finally:

@@ -27,7 +27,7 @@ from reconciler.signatures.signers import Signers
 from reconciler.signatures.verifier import NotVerified, Verifier
 from reconciler.statusbranch import format
 from reconciler.statusbranch.claim import TAKES_OVER, Claim, Finding, claim_of, find
-from reconciler.statusbranch.recorded import RecordedFleet
+from reconciler.statusbranch.recorded import RecordedByNewer, RecordedFleet
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +91,8 @@ class Start:
         """None where it has to be looked at again."""
         ours, published = self._mirror.status(), heads.status
         theirs = published if published is not None else ours
+        for each in {ours, published} - {None}:
+            self._refuse_newer(each)
         match find(self._repo, ours, published, self._installation.is_own, self._is_signed):
             case Finding.OURS | Finding.NOBODYS:
                 return Beginning(heads, self._recorded(ours), self._epoch(ours))
@@ -106,6 +108,14 @@ class Start:
                 # What it recorded last, also where somebody took its branch away.
                 self._leave(ours, theirs)
                 return Beginning(heads, self._recorded(theirs), claim.epoch, claim.writer)
+
+    def _refuse_newer(self, commit: str | None) -> None:
+        """Before anything is done with what stands there, and above all before anything is written."""
+        try:
+            if commit is not None:
+                RecordedFleet(self._repo, commit).facts()
+        except RecordedByNewer as error:
+            raise StartRefused(str(error)) from error
 
     def _is_signed(self, commit: str) -> bool:
         try:

@@ -35,6 +35,8 @@ from apiserver.model.commits import shortened
 from apiserver.options import values
 from apiserver.proxyprotocol import Proxies
 from apiserver.settings import ServerSettings, Serving, listens_on_all
+from apiserver.storage.lmdb_looking import check_format
+from apiserver.storage.lmdb_soundness import NewerStore
 from reconciler.commands import addresses, forgeplaces, onefile, words
 from reconciler.commands.again import typed
 from reconciler.commands.certificates import Certificates
@@ -64,6 +66,7 @@ def up(settings: UpSettings) -> None:
     check(settings.starting.repository, common.data_dir)
     private_directory(common.data_dir)
     with _only_one(common.data_dir):
+        _check_store(ServerSettings(common.data_dir, common.keys_dir).store_dir)
         onefile.keep(ServerSettings(common.data_dir, common.keys_dir).plugin_file)
         address = settings.starting.listen
         listener = _listen(address.host, address.port)
@@ -237,6 +240,14 @@ def _only_one(data_dir: Path) -> Iterator[None]:
                 f"{data_dir} is in use by another treeplane up", "stop it, or choose another --data-dir", BUSY
             ) from error
         yield
+
+
+def _check_store(directory: Path) -> None:
+    """Here, before an API worker or the reconciler touches anything: a newer Treeplane's is left as it is."""
+    try:
+        check_format(directory)
+    except NewerStore as error:
+        raise Failure(str(error)) from error
 
 
 def _check_files(serving: Serving) -> None:

@@ -2,11 +2,11 @@
 
 The branch mirrors the layout of the desired one:
 
-    fleet.yaml                                          fleet id, the branch that is served, the newest store revision
-                                                        that was covered, when this history began, the directories
-                                                        that lost their workspace.yaml alone, the commits that are on
-                                                        their way, and those of tenants' repositories that say which
-                                                        workspaces are in these
+    fleet.yaml                                          the format, fleet id, the branch that is served, the newest
+                                                        store revision that was covered, when this history began,
+                                                        the directories that lost their workspace.yaml alone, the
+                                                        commits that are on their way, and those of tenants'
+                                                        repositories that say which workspaces are in these
     schemas/<logical cluster>/<name>/<uid>.yaml         APIResourceSchemas that their providers no longer have, but
                                                         consumers are served with
     workspaces/root/shop/web/_summary.yaml              the workspace's summary (plan/summary.py)
@@ -32,6 +32,9 @@ from reconciler.statusbranch import plainform
 
 Object = dict[str, Any]
 
+FORMAT = 1
+"""Counted up where what stands on the branch means something else than before; fleet.yaml says it from the second on.
+What is older is read, what is newer refused."""
 FLEET = "fleet.yaml"
 SCHEMAS = "schemas"
 WORKSPACES = "workspaces"

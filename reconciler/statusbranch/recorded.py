@@ -46,7 +46,8 @@ class FleetFacts:
 
     def as_file(self) -> format.Object:
         """The content of fleet.yaml."""
-        found = {"id": self.id, "revision": self.revision, "claims": self.claims, "branch": self.branch}
+        found: dict[str, Any] = {"format": format.FORMAT} if format.FORMAT > 1 else {}
+        found |= {"id": self.id, "revision": self.revision, "claims": self.claims, "branch": self.branch}
         found |= {"began": self.began, "kept": {path: str(commit) for path, commit in self.kept.items()}}
         found |= {"arriving": [str(commit) for commit in self.arriving]}
         found |= {"settled": self.settled} if self.settled != self.revision else {}
@@ -70,6 +71,10 @@ def _grafts(found: Any) -> dict[str, dict[str, str]]:
     for said in out.values():
         commits.parse(said["commit"])
     return out
+
+
+class RecordedByNewer(RepositoryUnreadable):
+    """A newer Treeplane wrote it, in a form that this one does not know."""
 
 
 class RecordedFolder(NamedTuple):
@@ -104,6 +109,12 @@ class RecordedFleet:
     def facts(self) -> FleetFacts:
         found = format.load(self._read(format.FLEET) or b"{}")
         with self._said_in(format.FLEET):
+            if int(found.get("format") or 1) > format.FORMAT:
+                raise RecordedByNewer(
+                    f"{self.commit} of the status branch has format {int(found['format'])}, in which a newer Treeplane "
+                    f"writes; this one knows formats up to {format.FORMAT}",
+                    "nothing was changed: start the newer Treeplane again",
+                )
             revision = int(found.get("revision", 0))
             return FleetFacts(
                 id=str(found.get("id", "")),

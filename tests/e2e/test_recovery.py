@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.plane import Plane
+from support.formats import set_format
+from support.plane import Plane, PlaneError
+
+from apiserver.storage.lmdb_environment import FORMAT
 
 Object = dict[str, Any]
 World = dict[str, Object]
@@ -23,6 +26,7 @@ WEB = "root:shop:web"
 CHECKOUT = "root:shop:checkout"
 DEPLOYMENT = "workspaces/root/shop/web/deployment.yaml"
 BROKEN = "workspaces/root/shop/checkout/broken.yaml"
+LATER = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: later}\n"
 WORKSPACES = (
     "root", "root:compute", "root:infra", "root:infra:locations", "root:media", "root:media:streaming",
     "root:media:studio", "root:shop", "root:shop:checkout", "root:shop:databases", "root:shop:web",
@@ -112,6 +116,51 @@ def test_a_store_that_cannot_be_believed_is_recovered(served: Plane, tmp_path: P
     assert status_of(repository_of(served)) == status
 
 
+def test_a_store_of_an_older_release_is_rebuilt_and_one_of_a_newer_refused(served: Plane, eventually: Any) -> None:
+    """There and back: what another release left, with clients that watched it, and a push that came meanwhile."""
+    repository, store = repository_of(served), served.data / "store"
+    eventually(lambda: in_step(targets(served)), 30, "every cluster has heard of the last commit")
+    settled(served, repository, eventually)
+    before, clusters, status = world(served), targets(served), status_of(repository)
+    maps = f"/clusters/{WEB}/api/v1/configmaps"
+    seen = served.get(maps)["metadata"]["resourceVersion"]
+    watching = served.connection()
+    stream = watching.stream(f"{maps}?watch=1&resourceVersion={seen}")
+    served.stop()
+    assert stream.read() == b""  # it ended in order, with nothing told that was not so
+    watching.close()
+
+    set_format(store, int(FORMAT) + 1)
+    newer = (store / "data.mdb").read_bytes()
+    with pytest.raises(PlaneError, match=f"format {int(FORMAT) + 1}, which a newer Treeplane wrote"):
+        served.start()
+    assert "Traceback" not in served.output()
+    assert served.stop() == 3
+    assert (store / "data.mdb").read_bytes() == newer
+    assert status_of(repository) == status
+
+    set_format(store, int(FORMAT) - 1)
+    served.start()
+    assert "is built anew" in served.output()
+    same(untimed(world(served)), untimed(before))
+    settled(served, repository, eventually)
+    assert targets(served) == clusters  # nothing was written to any cluster
+    assert status_of(repository) == status
+    # Whoever watched is told to list again, and the revisions of what is listed go on from what was seen.
+    watching = served.connection()
+    [told] = watching.stream(f"{maps}?watch=1&resourceVersion={seen}").read().splitlines()
+    assert json.loads(told)["object"]["code"] == 410
+    listed_again = served.get(maps)["metadata"]["resourceVersion"]
+    assert int(listed_again) > int(seen)
+    stream = watching.stream(f"{maps}?watch=1&resourceVersion={listed_again}")
+    clone = served.clone(served.data.parent / "after")
+    clone.write("workspaces/root/shop/web/later.yaml", LATER)
+    clone.commit("pushed to the newer release")
+    clone.push()
+    assert json.loads(stream.readline())["object"]["metadata"]["name"] == "later"
+    watching.close()
+
+
 @pytest.mark.parametrize("keys", [True, False], ids=["with the keys", "without the keys"])
 def test_a_clone_is_the_fleet(
     served: Plane, plane: Callable[..., Plane], tmp_path: Path, eventually: Any, keys: bool
@@ -195,6 +244,15 @@ def targets(plane: Plane) -> World:
                     out[f"{target} {resource} {name_of(obj)}"] = obj
     assert any("deployments" in name for name in out)
     return out
+
+
+def in_step(clusters: World) -> bool:
+    """Whether the clusters agree on the commit of each workspace, which is written to them last."""
+    said: dict[str, set[str]] = {}
+    for name, obj in clusters.items():
+        if name.endswith("/treeplane-inventory"):
+            said.setdefault(obj["data"]["workspace"], set()).add(obj["data"]["commit"])
+    return bool(said) and all(len(found) == 1 for found in said.values())
 
 
 def name_of(obj: Object) -> str:

@@ -13,11 +13,14 @@ from pathlib import Path
 
 import lmdb
 import pytest
+from support.formats import set_format
 
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.storage.lmdb import LmdbStore, open_store
-from apiserver.storage.lmdb_environment import StoreSettings
+from apiserver.storage.lmdb_environment import FORMAT, StoreSettings
+from apiserver.storage.lmdb_looking import check_format
+from apiserver.storage.lmdb_soundness import NewerStore
 from apiserver.storage.protocol import NEVER, Compacted, Delete, DeleteRow, NoSpace, Put, Store, checkpoint
 
 
@@ -51,8 +54,7 @@ def test_a_store_of_another_format_is_begun_anew(tmp_path: Path, caplog: pytest.
     store = open_store(tmp_path, sync=False)
     [before] = store.write(Put(cm("a"), b"of old")).result()
     store.close()
-    with lmdb.open(str(tmp_path), max_dbs=8) as env, env.begin(write=True) as txn:
-        txn.put(b"format", b"0", db=env.open_db(b"state", txn=txn))
+    set_format(tmp_path, 0)
     store = open_store(tmp_path, sync=False)
     try:
         assert "format b'0'" in caplog.text
@@ -62,6 +64,35 @@ def test_a_store_of_another_format_is_begun_anew(tmp_path: Path, caplog: pytest.
     finally:
         store.close()
     assert caplog.text.count("\n") == 1
+
+
+def test_a_store_of_a_newer_format_is_refused_by_name_and_stays_as_it_is(tmp_path: Path) -> None:
+    store = open_store(tmp_path, sync=False)
+    store.write(Put(cm("a"), b"of new")).result()
+    store.close()
+    set_format(tmp_path, int(FORMAT) + 1)
+    before = (tmp_path / "data.mdb").read_bytes()
+    for opening in (open_store, check_format):
+        with pytest.raises(NewerStore, match=f"format {int(FORMAT) + 1}, which a newer .* up to {int(FORMAT)}") as told:
+            opening(tmp_path)
+        assert str(tmp_path) in str(told.value)
+    assert (tmp_path / "data.mdb").read_bytes() == before
+    assert not (tmp_path / "data.mdb.damaged").exists()
+    set_format(tmp_path, int(FORMAT))
+    store = open_store(tmp_path, sync=False)
+    assert store.get(cm("a")) is not None
+    store.close()
+
+
+def test_what_is_no_store_or_an_older_one_is_not_refused(tmp_path: Path) -> None:
+    check_format(tmp_path / "missing")
+    (tmp_path / "data.mdb").write_bytes(b"no store")
+    check_format(tmp_path)
+    (tmp_path / "data.mdb").unlink()
+    open_store(tmp_path).close()
+    check_format(tmp_path)
+    set_format(tmp_path, int(FORMAT) - 1)
+    check_format(tmp_path)
 
 
 def written(store: Store, blocks: int, size: int = 100, value: bytes = b"v") -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.formats import write_format
 from support.loadedfleet import LoadedFleet
 
 from reconciler.commands.installation import Installation
@@ -16,6 +17,7 @@ from reconciler.commands.teller import Teller
 from reconciler.loading.heads import BranchSettings
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.write import move_ref
+from reconciler.statusbranch import format
 
 STATUS = "treeplane/status"
 
@@ -49,6 +51,26 @@ def test_the_status_branch_says_whose_it_is(fleet: LoadedFleet) -> None:
     recorded = start(fleet, "main").recorded
     assert recorded is not None
     assert recorded.facts().branch == "main"
+
+
+def test_a_status_branch_of_a_newer_treeplane_is_refused_and_stays_as_it_is(fleet: LoadedFleet) -> None:
+    repo, head = fleet.repo.repo, fleet.repo.repo.ref(f"refs/heads/{STATUS}")
+    assert head is not None
+    newer = write_format(repo, head, format.FORMAT + 1)
+    move_ref(repo, f"refs/heads/{STATUS}", newer, head)
+    with pytest.raises(StartRefused, match=f"format {format.FORMAT + 1}, in which a newer Treeplane writes"):
+        start(fleet, "main")
+    assert repo.ref(f"refs/heads/{STATUS}") == newer
+
+
+def test_one_of_this_format_or_without_any_is_gone_on_from(fleet: LoadedFleet) -> None:
+    repo, head = fleet.repo.repo, fleet.repo.repo.ref(f"refs/heads/{STATUS}")
+    assert head is not None
+    entry = repo.entry_at(repo.commit(head).tree, format.FLEET)
+    assert entry is not None
+    assert b"format" not in repo.blob(entry.id)  # the first format is the one that is not named
+    move_ref(repo, f"refs/heads/{STATUS}", write_format(repo, head, format.FORMAT), head)
+    assert start(fleet, "main").recorded is not None
 
 
 def test_a_server_for_another_branch_refuses(fleet: LoadedFleet) -> None:
