@@ -6,11 +6,12 @@
 # make settings  the tables of docs/settings.md and docs/commands.md, made of settings and commands
 # make bench   the published figures
 # make lock    requirements/, made of pyproject.toml
+# make release   dist/: sdist, wheel, chart, manifests and the list of what is in an installation
 # make histories  properties over histories (pushes, losses, restarts, kills, intruders), ROUNDS times with other examples
 # Needs git and Python 3.11 or newer; for the tests against real clusters also Go (or the package index, which has it).
 
 .DEFAULT_GOAL := help
-.PHONY: help up test kubectl-suite conformance check settings bench histories setup lock clusters clean
+.PHONY: help up test kubectl-suite conformance check settings bench histories setup lock release clusters clean
 .SUFFIXES:
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
@@ -107,6 +108,10 @@ $(TOOLS): $(STAMP) requirements/tools.txt
 # After a change of the requirements in pyproject.toml; with ARGS=--upgrade also to newer versions of all.
 lock: $(TOOLS)
 	@PATH=$(BIN):$$PATH $(BIN)/python -m release.locks $(ARGS)
+
+# Of the commit that is checked out, the same bytes each time.
+release: $(TOOLS)
+	@$(BIN)/python -m release.build dist
 
 clean:
 	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

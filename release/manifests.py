@@ -19,6 +19,7 @@ _HEAD = f"""\
 #
 #     kubectl apply -f treeplane.yaml
 #
+# After a change of the settings in the ConfigMap: kubectl -n {NAMESPACE} rollout restart deployment/treeplane
 # Served is {EXAMPLE} (in the ConfigMap).
 """
 _FIRST = ("Namespace", "ServiceAccount", "PersistentVolumeClaim", "ConfigMap", "Service", "NetworkPolicy", "Deployment")
@@ -32,6 +33,8 @@ def plain(rendered: str) -> list[Object]:
     for each in found:
         for metadata in (each["metadata"], each.get("spec", {}).get("template", {}).get("metadata", {})):
             metadata.get("labels", {}).pop("app.kubernetes.io/managed-by", None)
+            if "checksum/config" in metadata.get("annotations", {}):
+                del metadata["annotations"]  # nobody would count it anew
     return sorted(found, key=lambda each: _FIRST.index(each["kind"]))
 
 

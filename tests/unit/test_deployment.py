@@ -1,5 +1,5 @@
-"""How Treeplane is put on a cluster and on a machine: the chart, the plain manifests that it renders, the unit of systemd,
-the image's recipe.
+"""How Treeplane is put on a cluster and on a machine: the chart, the plain manifests that it renders, the unit of
+systemd, the image's recipe.
 
     TREEPLANE_GOLDEN=write pytest tests/unit/test_deployment.py      writes deploy/manifests/
 """
@@ -148,9 +148,8 @@ class TestChart:
             render(helm, *words)
 
     def test_a_credential_stays_in_a_secret(self, helm: Path) -> None:
-        found = {
-            each["kind"]: each for each in yaml.safe_load_all(render(helm, "--set", "repositorySecret.name=fleet"))
-        }
+        said = render(helm, "--set", "repositorySecret.name=fleet")
+        found = {each["kind"]: each for each in yaml.safe_load_all(said) if each}
         assert "repository" not in yaml.safe_load(found["ConfigMap"]["data"]["treeplane.yaml"])
         [_, variable] = pod(found)["containers"][0]["env"]
         assert variable["name"] == "TREEPLANE_REPOSITORY"
