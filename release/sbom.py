@@ -49,7 +49,8 @@ def installed(site: Path) -> list[Component]:
 
 def _of(found: Distribution) -> Component:
     component = _component(found.metadata["Name"], found.version)
-    licence = found.metadata.get("License-Expression") or found.metadata.get("License") or ""
+    said = found.metadata
+    licence = next((said[key] for key in ("License-Expression", "License") if key in said), "")
     if licence and "\n" not in licence:
         component["licenses"] = [{"license": {"name": licence}}]
     return component
