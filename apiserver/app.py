@@ -19,6 +19,7 @@ from apiserver.auth.rbac import Authorizer
 from apiserver.connections import Connections
 from apiserver.endpoints.exchange import ASGIScope, Message, Receive, Send
 from apiserver.endpoints.git import GitEndpoint, Hosted
+from apiserver.endpoints.gitpushes import WrittenPushes
 from apiserver.endpoints.listcounts import ListCounts
 from apiserver.logs.requestids import HEADER, RequestIds
 from apiserver.push import notify_push
@@ -100,4 +101,6 @@ def _hosted(settings: ServerSettings) -> Hosted | None:
         return None
     data_dir = settings.data_dir
     most = settings.max_push_mib * 1024 * 1024
-    return Hosted(settings.git_dir, lambda: notify_push(data_dir), settings.git_concurrency, most)
+    served = f"refs/heads/{settings.branch}"
+    written = WrittenPushes(data_dir, settings.git_dir, served, durable=settings.sync_writes)
+    return Hosted(settings.git_dir, lambda: notify_push(data_dir), settings.git_concurrency, most, written)

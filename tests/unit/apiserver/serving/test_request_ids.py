@@ -30,8 +30,6 @@ async def asked(scope: Any, receive: Any, send: Any) -> None:
     if (error := kinds.get(scope["path"])) is not None:
         await answer(exchange, error)
         return
-    if scope["path"].startswith("/slow"):
-        time.sleep(0.01)
     await exchange.answer(200, b"{}")
 
 
