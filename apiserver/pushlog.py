@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from apiserver.logs.rotated import RotatedFile
+from apiserver.model.redaction import redact
 
 ACCEPTED, HELD, REFUSED, UNKNOWN = "accepted", "held", "refused", "unknown"
 """HELD: taken, and nothing or not all of it is served."""
@@ -109,13 +110,13 @@ class PushLog:
     def ended(self, push: str, outcomes: Mapping[str, RefOutcome], words: str) -> None:
         """`words`: what the pusher is shown."""
         some = [asdict(each) for each in list(outcomes.values())[:_REFS]]
-        self._append(self.pushes, {"push": push, "ended": time.time(), "outcomes": some, "words": words[:_WORDS]})
+        self._append(self.pushes, {"push": push, "ended": time.time(), "outcomes": some, "words": _told(words)})
 
     def refused(self, pusher: Pusher, words: str) -> bool:
         """Whether it is told by itself; of the others `count` tells. Raises OSError."""
         if not self._counted.tells(pusher, time.monotonic()):
             return False
-        self._append(self.refusals, {"refused": time.time(), **pusher.facts(), "words": words[:_WORDS]})
+        self._append(self.refusals, {"refused": time.time(), **pusher.facts(), "words": _told(words)})
         return True
 
     def count(self) -> None:
@@ -127,3 +128,8 @@ class PushLog:
     def _append(self, file: RotatedFile, line: dict[str, Any]) -> None:
         durable = self._durable and file is self.pushes
         file.append(f"{json.dumps(line)}\n".encode(), durable=durable)
+
+
+def _told(words: str) -> str:
+    """Without passwords in URLs: what is wrong with a file is told with what stands there."""
+    return redact(words)[:_WORDS]

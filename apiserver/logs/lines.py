@@ -20,6 +20,7 @@ from apiserver.model.redaction import redact
 FORMATS = ("text", "json")
 _HEAD, _TAIL = 2000, 4000
 """Characters of a message: its beginning, and its end, where a stack has its fault."""
+_LOOKED_AT = 8000
 _NAME = 100
 
 
@@ -66,9 +67,14 @@ def _said(record: logging.LogRecord) -> str:
     error = record.exc_info[1] if record.exc_info else None
     if error is not None:
         text = f"{text}\n{described(error)}"
-    if len(text) > _HEAD + _TAIL:
-        text = f"{text[:_HEAD]}…{text[-_TAIL:]}"
-    return redact(text) if "@" in text or "?" in text else text
+    text = _middle_cut(text, _LOOKED_AT, _LOOKED_AT)
+    if "@" in text or "?" in text:
+        text = redact(text)  # before it is cut: half of a password is told apart from nothing
+    return _middle_cut(text, _HEAD, _TAIL)
+
+
+def _middle_cut(text: str, head: int, tail: int) -> str:
+    return text if len(text) <= head + tail else f"{text[:head]}…{text[-tail:]}"
 
 
 def _cut(name: str) -> str:

@@ -238,6 +238,7 @@ class _Run:
                 self._events.put(event)
 
     def _say(self, text: str) -> None:
+        text = redact(text)  # what is wrong with a file is told with what stands there
         self._console.print(text, markup=False)
         keep(self._settings.logging, text)
 

@@ -35,6 +35,17 @@ def test_who_pushes_is_told_within_a_bound(tmp_path: Path) -> None:
     assert found["moreGroups"] == 950
 
 
+@pytest.mark.parametrize("before", [0, 3970, 3985])
+def test_passwords_in_urls_are_left_out_of_what_was_shown(tmp_path: Path, before: int) -> None:
+    """What is wrong with a file is told with what stands there."""
+    log = PushLog(tmp_path)
+    words = f"{'x' * before} https://me:{'s3cret' * 5}@forge/x"
+    log.ended(log.begun(ANN, [], "refs/heads/main"), {}, words)
+    log.refused(ANN, words)
+    for file in tmp_path.iterdir():
+        assert "s3" not in file.read_text()
+
+
 def test_of_refusals_a_few_are_told_and_the_rest_is_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
     monkeypatch.setattr(pushlog.time, "monotonic", lambda: now[0])

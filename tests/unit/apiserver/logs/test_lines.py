@@ -74,6 +74,12 @@ def test_passwords_in_urls_are_left_out(form: str) -> None:
     assert "https://***@forge/x" in line
 
 
+@pytest.mark.parametrize("before", [1970, 1985, 1995, 5000])
+def test_nor_is_half_of_one_told_where_a_message_is_cut(before: int) -> None:
+    text = f"{'x' * before} https://me:{'s3cret' * 5}@forge/x {'y' * 3990}"
+    assert "s3" not in LogLines("up", "text").format(record("%s", text))
+
+
 def test_a_long_message_keeps_its_beginning_and_its_end() -> None:
     line = LogLines("up", "text").format(record("begin%send", "x" * 1_000_000))
     assert len(line) < 7000
