@@ -6,7 +6,6 @@ Started by launch.py; nobody types this.
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import resource
 import signal
@@ -15,6 +14,7 @@ import sys
 from typing import NoReturn
 
 from apiserver import heap
+from apiserver.logs.records import begin
 from apiserver.parent import end_with_parent, leave
 from apiserver.serve import serve
 from apiserver.settings import ServerSettings
@@ -27,6 +27,7 @@ _GRACE_SECONDS = 3
 def main() -> NoReturn:
     """Exits with 0: stopped; with 2: not started as launch.py does."""
     heap.share()
+    begin("api")
     parser = argparse.ArgumentParser(prog="python -m apiserver", description="one API worker of treeplane")
     parser.add_argument("--listen-fd", type=int, required=True, help="an inherited socket that is bound")
     parser.add_argument("--parent-fd", type=int, help="an inherited pipe that ends with the parent")
@@ -40,7 +41,6 @@ def main() -> NoReturn:
     # A watch holds a connection, and there may be many thousands.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    logging.basicConfig(level=settings.log_level.upper(), format="apiserver[%(process)d] %(levelname)s %(message)s")
     # Until the server takes over (worker.py): a start that is called off closes what it has opened.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     serve(settings, socket.socket(fileno=arguments.listen_fd))

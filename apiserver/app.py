@@ -7,6 +7,8 @@ the path first.
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,23 +17,30 @@ from fastapi import FastAPI
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.rbac import Authorizer
 from apiserver.connections import Connections
-from apiserver.endpoints.exchange import ASGIScope, Receive, Send
+from apiserver.endpoints.exchange import ASGIScope, Message, Receive, Send
 from apiserver.endpoints.git import GitEndpoint, Hosted
+from apiserver.endpoints.gitpushes import WrittenPushes
 from apiserver.endpoints.listcounts import ListCounts
+from apiserver.logs.requestids import HEADER, RequestIds
 from apiserver.push import notify_push
 from apiserver.registry.holding import check_holder
 from apiserver.settings import ServerSettings
 from apiserver.shell import PLUGIN_PATH, Counters, Shell, Told
 from apiserver.storage.protocol import Store
 
+log = logging.getLogger(__name__)
+
 ASGI = Callable[[ASGIScope, Receive, Send], Any]
 
 _SHELL_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/metrics", PLUGIN_PATH})
 _GIT = "/git/"
+_SLOW_SECONDS = 1.0
+_SHOWN = 300
+"""Characters of a path."""
 
 
 class App:
-    """Dispatches by path and counts."""
+    """Dispatches by path, counts, and names requests."""
 
     def __init__(
         self,
@@ -44,6 +53,7 @@ class App:
     ) -> None:
         """`kubernetes`: the Kubernetes API (endpoints/kube.py). `lists`: what it counts; None for nothing."""
         self.counters = Counters()
+        self._ids = RequestIds()
         self.connections = Connections(settings)
         self._kubernetes = kubernetes
         self._git = GitEndpoint(_hosted(settings), authenticator, authorizer, lambda: check_holder(store))
@@ -60,16 +70,30 @@ class App:
         counters.active += 1
         watching = b"watch=" in scope["query_string"] or "/watch/" in path
         counters.watches += watching
+        request, began = self._ids.name(scope), time.perf_counter()
         try:
             if path in _SHELL_PATHS:
-                await self.shell(scope, receive, send)
+                await self.shell(scope, receive, _naming(request, send))
             elif path.startswith(_GIT):
                 await self._git(scope, receive, send)
             else:
                 await self._kubernetes(scope, receive, send)
+                if (took := time.perf_counter() - began) > _SLOW_SECONDS and not watching:
+                    log.info("%s %s took %.1f s", scope.get("method", "WebSocket"), path[:_SHOWN], took)
         finally:
             counters.active -= 1
             counters.watches -= watching
+
+
+def _naming(request: str, send: Send) -> Send:
+    """What the shell answers is named, too."""
+
+    async def named(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], (HEADER, request.encode())]
+        await send(message)
+
+    return named
 
 
 def _hosted(settings: ServerSettings) -> Hosted | None:
@@ -77,4 +101,6 @@ def _hosted(settings: ServerSettings) -> Hosted | None:
         return None
     data_dir = settings.data_dir
     most = settings.max_push_mib * 1024 * 1024
-    return Hosted(settings.git_dir, lambda: notify_push(data_dir), settings.git_concurrency, most)
+    served = f"refs/heads/{settings.branch}"
+    written = WrittenPushes(data_dir, settings.git_dir, served, durable=settings.sync_writes)
+    return Hosted(settings.git_dir, lambda: notify_push(data_dir), settings.git_concurrency, most, written)

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 
+from apiserver.logs.outlets import Outlet
 from apiserver.settings import ServerSettings
 
 
@@ -27,17 +28,19 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def spawn(settings: ServerSettings, listener: socket.socket) -> subprocess.Popen[bytes]:
+def spawn(settings: ServerSettings, listener: socket.socket, outlet: Outlet | None = None) -> subprocess.Popen[bytes]:
     """Start one worker that accepts on `listener`. SIGTERM ends it cleanly; so does the end of this process.
 
-    The worker's standard input is the pipe by which it notices that: the caller leaves `Popen.stdin` alone.
+    The worker's standard input is the pipe by which it notices that: the caller leaves `Popen.stdin` alone. `outlet`:
+    for what it logs; None: its standard error, which is this process's.
     """
     number = listener.fileno()
     return subprocess.Popen(
         [sys.executable, "-m", "apiserver", "--listen-fd", str(number), "--parent-fd", "0"],
         stdin=subprocess.PIPE,
-        pass_fds=(number,),
+        stderr=outlet.error if outlet else None,
+        pass_fds=(number, outlet.pipe) if outlet else (number,),
         # A group of its own: Ctrl-C on the terminal is for the parent, which then ends its workers in order.
         process_group=0,
-        env={**os.environ, "TREEPLANE_SETTINGS": settings.to_json()},
+        env={**os.environ, **(outlet.logging.variables() if outlet else {}), "TREEPLANE_SETTINGS": settings.to_json()},
     )

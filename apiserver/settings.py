@@ -233,9 +233,6 @@ class ServerSettings(Serving, Common):
     git_concurrency: int = 8
     """How many git subprocesses one worker runs at a time; further requests wait."""
 
-    log_level: str = "warning"
-    """Of uvicorn: critical, error, warning, info, debug."""
-
     @property
     def url(self) -> str:
         """The URL of the server for clients, without a trailing slash."""

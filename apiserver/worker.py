@@ -131,7 +131,7 @@ def server(app: App, settings: ServerSettings, stop: Callable[[], None]) -> Work
         server_header=False,
         access_log=False,
         log_config=None,
-        log_level=settings.log_level,
+        log_level="warning",  # beyond that it logs queries, and of WebSockets all that goes through them
         timeout_keep_alive=settings.idle_seconds,
         timeout_graceful_shutdown=settings.shutdown_seconds,
     )

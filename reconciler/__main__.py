@@ -28,6 +28,7 @@ _COMMANDS = {
     "mv": "line.moving:mv",
     "pin": "line.pinning:pin",
     "plugin": "line.tools:plugin",
+    "pushes": "line.pushing:pushes",
     "reconcile": "line.serving:reconcile",
     "reconcile-now": "line.watching:reconcile_now",
     "restore": "line.restoring:restore",

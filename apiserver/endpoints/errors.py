@@ -17,6 +17,11 @@ from apiserver.storage.protocol import Compacted, Conflict, NoSpace
 log = logging.getLogger(__name__)
 
 
+_SHOWN = 300
+"""Characters of a path in the log."""
+_FULL = 507
+
+
 class NoSuchPath(Exception):
     """A path or API group that nobody serves: plain text 404, as kube-apiserver answers it."""
 
@@ -57,6 +62,9 @@ async def answer(exchange: Exchange, error: Exception) -> None:
         await exchange.answer(404, b"404 page not found\n", TEXT)
         return
     status = as_status(error)
+    if status.code > 500:  # of 500 the fault is logged already
+        level = logging.WARNING if status.code == _FULL else logging.INFO  # any client can have the others
+        log.log(level, "%s %s: %d %s", exchange.method, exchange.path[:_SHOWN], status.code, status.reason)
     extra: Headers = []
     if status.retry_after is not None:
         extra.append((b"retry-after", str(status.retry_after).encode()))

@@ -14,6 +14,7 @@ from urllib.parse import parse_qs
 import orjson
 
 from apiserver.endpoints.compression import Compressor, compress, compressor
+from apiserver.logs.requestids import HEADER, REQUEST_ID
 from apiserver.model.errors import StatusError, bad_request
 
 ASGIScope = MutableMapping[str, Any]
@@ -59,7 +60,8 @@ class Exchange:
         self.headers: Headers = scope["headers"]
         self.answered = False
         self.warnings: list[str] = []
-        self.said: Headers = []
+        named: str = scope.get(REQUEST_ID, "")
+        self.said: Headers = [(HEADER, named.encode())] if named else []
         """Headers that any answer has."""
         self._query: dict[str, list[str]] | None = None
 

@@ -21,27 +21,32 @@ from apiserver.auth.rbac import Authorizer
 from apiserver.auth.user import SERVICE_ACCOUNT_PREFIX, Attributes, User
 from apiserver.endpoints.exchange import TEXT, ASGIScope, Exchange, Headers, Receive, Send
 from apiserver.endpoints.gitplaces import Places
+from apiserver.endpoints.gitpushes import WrittenPush, WrittenPushes
 from apiserver.endpoints.gitservice import PUSH, SERVICES, GitService, advertise, call
 from apiserver.endpoints.pushhooks import ANYONES, LONGEST_PUSHER, PROPOSES, PUSHER
+from apiserver.logs.requestids import REQUEST_ID
 from apiserver.model.errors import StatusError
 from apiserver.model.hostedrepository import URL, VERB
 from apiserver.model.paths import ROOT
 from apiserver.model.proposals import spelled
+from apiserver.pushlog import Pusher
 
 _CHALLENGE: Headers = [(b"www-authenticate", b'Basic realm="treeplane: the password is a token"')]
 _PROTOCOL = re.compile(r"[a-z0-9=:.-]{1,64}")
+_ASKS_TO_PUSH = f"service=git-{PUSH}".encode()
 _LARGEST = 128 * 1024 * 1024
 """Bytes of the largest object that a push may hold, and of anything else that git keeps in memory at once."""
 
 
 class Hosted(NamedTuple):
     """The repository. `pushed` is called after each push, in the event loop; `concurrency` bounds git's processes, half
-    of which may be one user's; `most`: bytes of a push."""
+    of which may be one user's; `most`: bytes of a push. `written`: where it is noted who pushes; None: nowhere."""
 
     git_dir: Path
     pushed: Callable[[], None]
     concurrency: int = 8
     most: int = 100 * 1024 * 1024
+    written: WrittenPushes | None = None
 
 
 class GitEndpoint:
@@ -60,13 +65,16 @@ class GitEndpoint:
         self._may_push = may_push
         self._authenticator = authenticator
         self._authorizer = authorizer
+        self._written = hosted.written if hosted else None
         self._places = Places(hosted.concurrency if hosted else 1)
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
-        exchange = Exchange(scope, receive, send)
+        exchange, user = Exchange(scope, receive, send), User("")
         try:
-            await self._serve(exchange)
+            user = self._authenticator.authenticate(dict(exchange.scope), basic=True)
+            await self._serve(exchange, user)
         except StatusError as error:
+            await self._note(exchange, user, error)
             # Plain text: git shows it to its user line by line.
             extra = _CHALLENGE if error.code == 401 else []
             await exchange.answer(error.code, f"{error.message}\n".encode(), TEXT, extra)
@@ -78,8 +86,18 @@ class GitEndpoint:
             return ANYONES
         return "" if user.name.startswith(SERVICE_ACCOUNT_PREFIX) else spelled(user.name)
 
-    async def _serve(self, exchange: Exchange) -> None:
-        user = self._authenticator.authenticate(dict(exchange.scope), basic=True)
+    def _push(self, exchange: Exchange, service: str, user: User) -> WrittenPush | None:
+        if service != PUSH or self._written is None:
+            return None
+        return WrittenPush(self._written, _who(exchange, user))
+
+    async def _note(self, exchange: Exchange, user: User, error: StatusError) -> None:
+        """Somebody who wanted to push was not let in. git first asks without credentials, which is no push."""
+        asks = exchange.path.endswith(f"/git-{PUSH}") or exchange.scope["query_string"] == _ASKS_TO_PUSH
+        if asks and self._written is not None and (user.name or exchange.header(b"authorization")):
+            await self._written.refused(_who(exchange, user), error.message)
+
+    async def _serve(self, exchange: Exchange, user: User) -> None:
         service = _asked(exchange)
         asked = Attributes("update" if service == PUSH else "get", path=URL)
         decision = self._authorizer.authorize(ROOT, user, asked)
@@ -99,7 +117,7 @@ class GitEndpoint:
                 await advertise(exchange, serving)
                 return
             try:
-                await call(exchange, serving)
+                await call(exchange, serving, self._push(exchange, service, user))
             finally:
                 if service == PUSH:
                     self._hosted.pushed()
@@ -118,6 +136,12 @@ def _asked(exchange: Exchange) -> str:
     if exchange.method != method:
         raise StatusError(405, "MethodNotAllowed", f"{path}: only {method}")
     return service
+
+
+def _who(exchange: Exchange, user: User) -> Pusher:
+    """Where a proxy says for whom it comes, that is the client."""
+    host = (exchange.scope.get("client") or ("",))[0]
+    return Pusher(user.name, user.groups, host, exchange.scope.get(REQUEST_ID, ""))
 
 
 def _pusher(user: User) -> str:

@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 from apiserver.endpoints.exchange import Exchange
 from apiserver.model.errors import StatusError, bad_request
+from apiserver.pushlog import PushedRef
 
 _PIECE = 64 * 1024
 _LIST = 1024 * 1024
 """Bytes of the list of refs."""
 _FLUSH = b"0000"
-_MOVED = re.compile(rb"[0-9a-f]{40} ([0-9a-f]{40}) ")
-_NONE = b"0" * 40
+_MOVED = re.compile(rb"([0-9a-f]{40}) ([0-9a-f]{40}) ([^\0]*)")
+_NONE = "0" * 40
 
 
 async def pieces(exchange: Exchange, most: int) -> AsyncIterator[bytes]:
@@ -59,29 +60,34 @@ def _unpacked(unpacking: zlib._Decompress, data: bytes) -> tuple[bytes, bytes]:
 
 class Commands(NamedTuple):
     """The beginning of a push. `head`: as it was sent, with what came behind it; `refs`: how many it is about;
-    `sideband`: whether the client shows what it is told beside git's answer; `tips`: ids of what the refs shall be."""
+    `sideband`: whether the client shows what it is told beside git's answer; `moves`: which refs it is to move."""
 
     head: bytes
     refs: int
     sideband: bool
-    tips: tuple[str, ...] = ()
+    moves: tuple[PushedRef, ...] = ()
+
+    @property
+    def tips(self) -> tuple[str, ...]:
+        """Ids of what the refs shall be."""
+        return tuple(dict.fromkeys(each.new for each in self.moves if each.new != _NONE))
 
 
 async def commands(body: AsyncIterator[bytes]) -> Commands:
     """Reads `body` up to the end of its list of refs. What is no such list is left to git. Raises StatusError 413 for a
     list that does not end, and what the body raises."""
-    head, at, count, tips = bytearray(), 0, 0, dict[str, None]()
+    head, at, count, moves = bytearray(), 0, 0, list[PushedRef]()
     async for part in body:
         head += part
         while len(head) - at >= 4:
             length = _length(head[at : at + 4])
             if length < 4:  # the list's end, or nothing that git sends
-                return Commands(bytes(head), count, b"side-band-64k" in head[:at].partition(b"\0")[2], tuple(tips))
+                return Commands(bytes(head), count, b"side-band-64k" in head[:at].partition(b"\0")[2], tuple(moves))
             if len(head) - at < length:
                 break
-            moved = _MOVED.match(head, at + 4)
-            if moved is not None and moved[1] != _NONE:
-                tips[moved[1].decode()] = None
+            if moved := _MOVED.match(head, at + 4, at + length):
+                old, new, ref = (part.decode(errors="replace") for part in moved.groups())
+                moves.append(PushedRef(ref.removesuffix("\n"), old, new))
             at, count = at + length, count + 1
         if at > _LIST or len(head) - at > _LIST:
             raise StatusError(413, "RequestEntityTooLarge", "the list of refs is too long: push them in several parts")

@@ -17,6 +17,8 @@ from typing import NamedTuple
 from apiserver.endpoints.exchange import TEXT, Exchange, Headers
 from apiserver.endpoints.gitbody import Commands, commands, pieces, refusal
 from apiserver.endpoints.gitprocess import PIECE, ProcessBounds, running
+from apiserver.endpoints.gitpushes import WrittenPush
+from apiserver.endpoints.pushreport import HeldReport
 from apiserver.gitvouch import variables
 from apiserver.model.errors import StatusError
 
@@ -68,32 +70,50 @@ async def advertise(exchange: Exchange, service: GitService) -> bool:
         return await Relay(exchange, process).run(None, kind, announced)
 
 
-async def call(exchange: Exchange, service: GitService) -> bool:
-    """POST git-upload-pack or git-receive-pack. Whether git ended well; an answer is sent in any case."""
+async def call(exchange: Exchange, service: GitService, written: WrittenPush | None = None) -> bool:
+    """POST git-upload-pack or git-receive-pack. Whether git ended well; an answer is sent in any case. `written`: of a
+    push, what is written down of it."""
     if exchange.header(b"content-type") != f"application/x-git-{service.name}-request":
         raise StatusError(415, "UnsupportedMediaType", f"expected application/x-git-{service.name}-request")
     kind, pushing = f"application/x-git-{service.name}-result", service.name == PUSH
     most = service.most * _DROPPED if pushing else _NEGOTIATION
-    body, environment = pieces(exchange, most), service.environment
-    if pushing:
-        try:
-            begin = await commands(body)
-        except ConnectionResetError:
-            return False
-        if begin.refs > _REFS:
-            await _refuse(exchange, kind, begin, body)
-            return False
-        body, environment = _joined(begin.head, body), {**environment, **variables(begin.tips)}
-    async with running(service.command(), environment, service.bounds) as process:
-        return await Relay(exchange, process, finish=pushing).run(body, kind)
+    body = pieces(exchange, most)
+    if written is not None:
+        return await _pushed(exchange, service, written, body, kind)
+    async with running(service.command(), service.environment, service.bounds) as process:
+        return await Relay(exchange, process).run(body, kind)
 
 
-async def _refuse(exchange: Exchange, kind: str, begin: Commands, body: AsyncIterator[bytes]) -> None:
+async def _pushed(
+    exchange: Exchange, service: GitService, written: WrittenPush, body: AsyncIterator[bytes], kind: str
+) -> bool:
+    try:
+        begin = await commands(body)
+    except ConnectionResetError:
+        return False
+    if begin.refs > _REFS:
+        text = f"{begin.refs} refs in one push are too many: push at most {_REFS} at a time"
+        await _refuse(exchange, kind, begin, body, text)
+        return False
+    try:
+        await written.begin(begin.moves)
+    except OSError as error:
+        log.error("a push is refused, since it cannot be written down who pushes: %s", error)
+        await _refuse(exchange, kind, begin, body, "refused, since it cannot be written down who pushes; try again")
+        return False
+    body, environment = _joined(begin.head, body), {**service.environment, **variables(begin.tips)}
+    try:
+        async with running(service.command(), environment, service.bounds) as process:
+            return await Relay(exchange, process, PushRelay(written, begin.sideband)).run(body, kind)
+    finally:
+        await written.cut("it was given up before git had ended")  # unless that is written
+
+
+async def _refuse(exchange: Exchange, kind: str, begin: Commands, body: AsyncIterator[bytes], text: str) -> None:
     """Once all of it is here: a client that still sends would not listen."""
     with contextlib.suppress(ConnectionResetError, StatusError):
         async for _ in body:
             pass
-    text = f"{begin.refs} refs in one push are too many: push at most {_REFS} at a time"
     await exchange.answer(200, refusal(text, begin.sideband), kind.encode(), _UNCACHED)
 
 
@@ -103,13 +123,21 @@ async def _joined(head: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[byte
         yield part
 
 
-class Relay:
-    """One request and one process. `finish`: let git complete even if the client goes away once all is here."""
+class PushRelay(NamedTuple):
+    """Of a push: git may complete it even if the client goes away once all is here, and what came of it is written down
+    before the client hears of it."""
 
-    def __init__(self, exchange: Exchange, process: Process, *, finish: bool = False) -> None:
+    written: WrittenPush
+    sideband: bool
+
+
+class Relay:
+    """One request and one process. `push`: where it is one."""
+
+    def __init__(self, exchange: Exchange, process: Process, push: PushRelay | None = None) -> None:
         self._exchange = exchange
         self._process = process
-        self._finish = finish
+        self._push = push
         self._complaints = b""
         self._poured = asyncio.Event()
 
@@ -152,7 +180,7 @@ class Relay:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             stdin.close()
         self._poured.set()
-        if self._finish:
+        if self._push is not None:
             await asyncio.sleep(_FINISH_SECONDS)
             return f"git took longer than {_FINISH_SECONDS} seconds"
         while (await self._exchange.receive())["type"] != "http.disconnect":
@@ -184,18 +212,32 @@ class Relay:
         assert out is not None
         chunk = await out.read(PIECE)
         if not chunk and await self._process.wait() != 0:
+            if self._push is not None:
+                await self._push.written.cut("git gave no answer")
             await self._exchange.answer(500, b"git gave no answer: see the server's log\n", TEXT)
             return
-        await self._exchange.start(200, [(b"content-type", kind), *_UNCACHED])
+        await self._exchange.start(200, [(b"content-type", kind), *_UNCACHED, *self._exchange.said])
+        if self._push is not None:
+            await self._report(self._push, chunk)
+            return
         chunk = announced + chunk
         while chunk:
             await self._exchange.chunk(chunk)
             chunk = await out.read(PIECE)
-        if self._finish:
-            # The client hears of the end when the push stands, and when it has sent all.
-            await self._poured.wait()
-            await self._process.wait()
         await self._exchange.chunk(b"", more=False)
+
+    async def _report(self, push: PushRelay, chunk: bytes) -> None:
+        """The client hears of the end when the push stands and is written down, and when it has sent all."""
+        out, report = self._process.stdout, HeldReport(sideband=push.sideband)
+        assert out is not None
+        while chunk:
+            if passing := report.passing(chunk):
+                await self._exchange.chunk(passing)
+            chunk = await out.read(PIECE)
+        await self._poured.wait()
+        await self._process.wait()
+        await push.written.end(report.read())
+        await self._exchange.chunk(bytes(report.held), more=False)
 
 
 async def cut(exchange: Exchange) -> None:

@@ -16,7 +16,10 @@ import re
 import shlex
 
 VERDICTS = "treeplane/verdicts"
-"""In the repository, while it is served: one file for each of the newest heads, named by it."""
+"""In the repository, while it is served: one file for each of the newest heads, named by it. Its first line is a word:
+HELD_VERDICT where something of it is not served, or nothing."""
+HELD_VERDICT = "held"
+SERVED_VERDICT = "served"
 ASKED = "treeplane/asked"
 """A directory, while it is served: what is asked about pushes, and answered."""
 BELL = "treeplane/bell"
@@ -148,7 +151,7 @@ while read -r old new ref; do
         pause
     done
     if [ -f "VERDICTS/$new" ]; then
-        sed 's/^/treeplane: /' "VERDICTS/$new"
+        sed -n '2,$s/^/treeplane: /p' "VERDICTS/$new"
     elif [ -d VERDICTS ]; then
         echo "treeplane: not served yet: it is taken, and the condition CommitApplied of the Workspaces says when it is"
     else

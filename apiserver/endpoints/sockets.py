@@ -33,7 +33,7 @@ class SocketExchange(Exchange):
     async def start(self, status: int, headers: Headers) -> None:  # noqa: ARG002 (a WebSocket has its own)
         """Raises ConnectionResetError if the client is gone."""
         self.answered = True
-        await self._frame({"type": "websocket.accept", "subprotocol": subprotocol(self.scope)})
+        await self._frame({"type": "websocket.accept", "subprotocol": subprotocol(self.scope), "headers": self.said})
 
     async def chunk(self, body: bytes, *, more: bool = True) -> None:
         """Raises ConnectionResetError if the client is gone."""

@@ -56,7 +56,7 @@ async def watch(asking: Asking) -> None:
     interest = Interest(asking.kind.storage, asking.world.cluster, asking.namespace)
     who = asking.world.lets_in.who if asking.world.lets_in is not None else ""
     watcher = OpenWatch(interest, selection, form, options.bookmarks, (options.labels, options.fields, who))
-    await exchange.start(200, _HEADERS)
+    await exchange.start(200, [*_HEADERS, *exchange.said])
     watcher.write = exchange.writer()
     if asking.world.cluster is not None:
         watcher.stands = partial(_stands, asking)

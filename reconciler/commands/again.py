@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from reconciler.repository.errors import redact
+from apiserver.model.redaction import redact
 
 
 def typed(words: Sequence[str]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from apiserver.logs.outlets import Outlet
 from reconciler.commands.told import SETTINGS
 
 MODULE = "reconciler.commands.reconcile"
@@ -125,26 +126,28 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             process.kill()
 
 
-def spawn_viewer(settings: str, log: int) -> subprocess.Popen[bytes]:
-    """The process that reads commits for API workers; `log` takes its messages."""
+def spawn_viewer(settings: str, outlet: Outlet) -> subprocess.Popen[bytes]:
+    """The process that reads commits for API workers."""
     return subprocess.Popen(
         [sys.executable, "-m", VIEWER],
         stdin=subprocess.PIPE,
-        stdout=log,
-        stderr=log,
-        env={**os.environ, SETTINGS: settings},
+        stdout=outlet.error,
+        stderr=outlet.error,
+        pass_fds=(outlet.pipe,),
+        env={**os.environ, **outlet.logging.variables(), SETTINGS: settings},
         process_group=0,
     )
 
 
-def spawn_reconciler(settings: str, log: int, roles: str = "all") -> subprocess.Popen[bytes]:
-    """A reconciler's process; its standard output carries reports (see report.py), `log` takes its messages."""
+def spawn_reconciler(settings: str, outlet: Outlet, roles: str = "all") -> subprocess.Popen[bytes]:
+    """A reconciler's process; its standard output carries reports (see report.py)."""
     return subprocess.Popen(
         [sys.executable, "-m", MODULE, roles],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=log,
-        env={**os.environ, SETTINGS: settings},
+        stderr=outlet.error,
+        pass_fds=(outlet.pipe,),
+        env={**os.environ, **outlet.logging.variables(), SETTINGS: settings},
         # A group of its own: Ctrl-C on the terminal is for the parent, and not for a git that runs for the reconciler.
         process_group=0,
     )

@@ -20,6 +20,7 @@ from apiserver.storage.lmdb_looking import UNREADABLE
 from apiserver.storage.lmdb_soundness import DATA
 from apiserver.stores import looking_at
 from reconciler.commands.ports import holder
+from reconciler.commands.servedat import ServedAt
 
 _TAIL = 8192
 """Bytes of the log that are looked through for its last line."""
@@ -71,9 +72,9 @@ def _stopped(data_dir: Path) -> Complaint:
     by = holder(port) if port else ""
     if by:
         parts.append(f"its port {port} is taken by {by}")
-    last = _last_line(data_dir / "reconciler.log")
-    if last:
-        parts.append(f"the last line of reconciler.log: {last}")
+    served = ServedAt.read(data_dir)
+    if served is not None and served.log and (last := _last_line(Path(served.log))):
+        parts.append(f"the last line of {served.log}: {last}")
     command = said("treeplane", "up", "--data-dir", str(data_dir))
     return Complaint(ComplaintKind.STOPPED, str(data_dir), cut("; ".join(parts)), command)
 

@@ -12,13 +12,14 @@ from contextlib import closing
 from pathlib import Path
 
 from apiserver.auth.keys import KeysError
+from apiserver.model.redaction import redact
 from reconciler.commands.clone import clone_of
 from reconciler.commands.failure import BROKEN, BUSY, Failure
 from reconciler.commands.rendering import renderer_of_user
 from reconciler.drilling.freshclone import NothingRecorded, clone
 from reconciler.drilling.rehearsal import rehearse
 from reconciler.drilling.result import Drill, point_of
-from reconciler.repository.errors import RepositoryError, redact
+from reconciler.repository.errors import RepositoryError
 from reconciler.repository.library import set_fsync
 from reconciler.repository.source import is_repository, kind_of_source
 from reconciler.statusbranch.naming import Undecided

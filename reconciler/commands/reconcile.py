@@ -11,6 +11,7 @@ from pathlib import Path
 
 from apiserver import heap
 from apiserver.auth.keys import KeysError
+from apiserver.logs.records import begin
 from apiserver.parent import end_with_parent
 from apiserver.registry import tree
 from apiserver.storage.lmdb_soundness import NewerStore
@@ -151,12 +152,11 @@ def main(given: str = ",".join(ALL)) -> None:
     them, loading alone, which lends the others, or those others. Raises ValueError for any other."""
     works = parse(given)
     heap.share()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", filename=None)
+    begin("reconciler")
     # Many threads that wait, one that works: it lets go of the interpreter at every read of git and of the store, and
     # would wait five milliseconds each time for a loop that is catching up with the log.
     sys.setswitchinterval(0.0005)
     heap.settle()
-    logging.getLogger("watchfiles").setLevel(logging.WARNING)
     settings = ReconcileSettings.from_json(os.environ["TREEPLANE_RECONCILE"])
     Path(settings.data_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
     end_with_parent(sys.stdin.fileno(), _GRACE)

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from apiserver import options
+from apiserver.logs.lines import FORMATS
+from apiserver.logs.records import LEVELS
 from apiserver.options import Option, option
 from apiserver.settings import Common, Serving
 
@@ -87,6 +89,41 @@ class Starting:
             otherwise=lambda _: default_workers(),
         ),
     )
+
+
+@dataclass(frozen=True)
+class LogSettings:
+    """For the log of all processes."""
+
+    log_level: str = option(
+        "warning",
+        told=Option(
+            "The least that is logged.",
+            document="The least that is logged: `debug`, `info`, `warning` or `error`. At `info` there is each commit "
+            "that is loaded, and each request that took longer than a second. Libraries log warnings and errors. See "
+            "[logs](logs.md).",
+            choices=LEVELS,
+        ),
+    )
+    log_format: str = option(
+        "text",
+        told=Option(
+            "How a line of the log looks.",
+            document="How a line of the log looks: `text` or `json`. As JSON it has what `up` prints, too.",
+            choices=FORMATS,
+        ),
+    )
+    log_file: Path | None = option(
+        None,
+        told=Option(
+            "A file to log to, in place of standard error.",
+            document="A file to log to, in place of standard error; what `up` prints is logged there, too. A full one "
+            "is set aside as FILE.1, and so on. It is made for its owner alone, and its directory has to be there.",
+            shown="standard error",
+        ),
+    )
+    log_file_mib: int = option(50, told=Option("How large the file of the log becomes, in MiB.", unit="MiB", least=1))
+    log_files: int = option(5, told=Option("How many full files of the log are kept; older ones are removed.", least=0))
 
 
 @dataclass(frozen=True)
@@ -325,6 +362,7 @@ class UpSettings:
 
     starting: Starting
     common: Common
+    logging: LogSettings = field(default_factory=LogSettings)
     serving: Serving = field(default_factory=Serving)
     reconciling: Reconciling = field(default_factory=Reconciling)
 

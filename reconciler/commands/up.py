@@ -10,7 +10,6 @@ import errno
 import fcntl
 import itertools
 import json
-import os
 import queue
 import signal
 import socket
@@ -19,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,8 +30,10 @@ from apiserver.auth.keys import KeysError
 from apiserver.auth.pki_clients import authorities_in
 from apiserver.auth.tokens import TokenFile
 from apiserver.launch import listen, spawn
+from apiserver.logs.outlets import Outlets
 from apiserver.model.brief import brief
 from apiserver.model.commits import shortened
+from apiserver.model.redaction import redact
 from apiserver.options import values
 from apiserver.proxyprotocol import Proxies
 from apiserver.settings import ServerSettings, Serving, listens_on_all
@@ -42,6 +44,7 @@ from reconciler.commands.again import typed
 from reconciler.commands.certificates import Certificates
 from reconciler.commands.children import Children, spawn_reconciler, spawn_viewer
 from reconciler.commands.failure import BUSY, Failure
+from reconciler.commands.journal import journal, keep
 from reconciler.commands.lines import HappenedLines
 from reconciler.commands.ports import holder
 from reconciler.commands.progress import ProgressBar
@@ -51,7 +54,6 @@ from reconciler.commands.settings import ReconcileSettings, Reconciling, UpSetti
 from reconciler.commands.source import Source, check, resolve
 from reconciler.forges.errors import NotSaid
 from reconciler.plan.notices import HELD, MENDED
-from reconciler.repository.errors import redact
 from reconciler.signatures.own import CommitKey
 
 _SHOWN, _WIDTH = 20, 1000
@@ -76,7 +78,8 @@ def up(settings: UpSettings) -> None:
         urls = [server.url, server.local_url]
         source = resolve(_remembered(settings), common.data_dir, common.branch, urls, _commit_key(settings).sign)
         server = replace(server, git_dir=source.hosted)
-        _Run(settings, server, source, certificates, listener).run()
+        with journal(settings.logging) as outlets:
+            _Run(settings, server, source, certificates, listener, outlets).run()
 
 
 class _Run:
@@ -89,12 +92,14 @@ class _Run:
         source: Source,
         certificates: Certificates,
         listener: socket.socket,
+        outlets: Outlets,
     ) -> None:
         self._settings = settings
         self._server = server
         self._source = source
         self._certificates = certificates
         self._listener = listener
+        self._outlets = outlets
         self._console = Console(stderr=False, soft_wrap=True, highlight=False)
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
         self._children = Children()
@@ -111,9 +116,10 @@ class _Run:
         except ValueError as error:
             raise Failure(str(error), f"move {kubeconfig} away") from error
         authority = self._certificates.authority(self._server.url)
-        ServedAt(self._server.url, self._server.local_url, str(authority.resolve()) if authority else "").write(
-            self._settings.common.data_dir
-        )
+        vouching, log_file = str(authority.resolve()) if authority else "", self._settings.logging.log_file
+        ServedAt(
+            self._server.url, self._server.local_url, vouching, str(log_file.absolute()) if log_file else ""
+        ).write(self._settings.common.data_dir)
         for note in (*notes, *self._source.notes):
             self._say(note)
         if _among_proxies(self._server, self._listener) and not self._server.external_url:
@@ -134,8 +140,6 @@ class _Run:
         self._say("stopped; the next start continues where this one was")
 
     def _start(self) -> None:
-        file = self._settings.common.data_dir / "reconciler.log"
-        log = self._log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         told = self._told = ReconcileSettings(
             **values(self._settings.common, self._settings.reconciling),
             source=self._source.location,
@@ -146,27 +150,41 @@ class _Run:
             command=typed(self._settings.starting.command or sys.argv),
         )
         for number in range(self._settings.starting.workers):
-            self._children.add(f"API worker {number + 1}", lambda: spawn(self._server, self._listener))
+            self._children.add(f"API worker {number + 1}", partial(self._worker, f"api-{number + 1}"))
 
         starts = itertools.count()
 
         def reconciler() -> Any:
-            return spawn_reconciler(replace(told, restarted=next(starts) > 0).to_json(), log)
+            with self._outlets.child("reconciler") as outlet:
+                return spawn_reconciler(replace(told, restarted=next(starts) > 0).to_json(), outlet)
+
+        def viewer() -> Any:
+            with self._outlets.child("commits") as outlet:
+                return spawn_viewer(told.to_json(), outlet)
 
         self._children.add("the reconciler", reconciler, self._heard)
-        self._children.add("the reader of commits", lambda: spawn_viewer(told.to_json(), log))
+        self._children.add("the reader of commits", viewer)
+
+    def _worker(self, name: str) -> Any:
+        with self._outlets.child(name) as outlet:
+            return spawn(self._server, self._listener, outlet)
 
     def _start_rest(self) -> None:
         """The process to which the reconciler lends roles; it is started once, and again when it ends."""
         name, told = f"the reconciler of {', '.join(REST)}", self._told.to_json()
+
+        def rest() -> Any:
+            with self._outlets.child("controllers") as outlet:
+                return spawn_reconciler(told, outlet, ",".join(REST))
+
         if all(child.name != name for child in self._children.children):
-            self._children.add(name, lambda: spawn_reconciler(told, self._log, ",".join(REST)), self._heard)
+            self._children.add(name, rest, self._heard)
 
     def _watch(self, kubeconfig: Path) -> None:
         with ProgressBar(self._console) as progress:
             while not self._stopping:
                 for text in self._children.look():
-                    self._say(f"{text}; see {self._settings.common.data_dir / 'reconciler.log'}")
+                    self._say(f"{text}; see {self._settings.logging.log_file or 'the log above'}")
                 for text in self._certificates.look(kubeconfig, self._server.url):
                     self._say(text)
                 if counted := self._lines.due(time.monotonic()):
@@ -223,7 +241,9 @@ class _Run:
                 self._events.put(event)
 
     def _say(self, text: str) -> None:
+        text = redact(text)  # what is wrong with a file is told with what stands there
         self._console.print(text, markup=False)
+        keep(self._settings.logging, text)
 
     def _on_signal(self, *_: object) -> None:
         self._stopping = True

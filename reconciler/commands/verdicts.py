@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from apiserver.endpoints.pushhooks import VERDICTS
+from apiserver.endpoints.pushhooks import HELD_VERDICT, SERVED_VERDICT, VERDICTS
 from apiserver.registry import pins, tree
 from apiserver.storage.protocol import View
 from reconciler.commands.answers import Unserved, told
@@ -59,13 +59,17 @@ class Verdicts:
         try:
             new = file.with_suffix(".new")
             lines = told(loaded, self._pushed_by(loaded.head.id), self._beside(loaded))
-            new.write_text("".join(f"{line}\n" for line in lines))
+            new.write_text("".join(f"{line}\n" for line in (_word(loaded), *lines)))
             new.replace(file)
             self._written.append(file)
             while len(self._written) > _MOST:
                 self._written.pop(0).unlink(missing_ok=True)
         except OSError as error:
             log.warning("who pushed is not told what became of it: %s", error)
+
+
+def _word(loaded: Loaded) -> str:
+    return HELD_VERDICT if loaded.problems or together(loaded.steps).held else SERVED_VERDICT
 
 
 def unserved(store: View, loaded: Loaded) -> Unserved:

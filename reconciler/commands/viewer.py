@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 
 from apiserver.localsocket import COMMITS, address
+from apiserver.logs.records import begin
 from reconciler.commands.told import SETTINGS
 
 _WAITING = 64
@@ -28,6 +29,7 @@ def main() -> None:
     """Settings come as for the reconciler's process."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
+    begin("commits")
     settings = json.loads(os.environ[SETTINGS])
     data_dir, parent = Path(settings["data_dir"]), sys.stdin.fileno()
     with bound(data_dir) as listener:

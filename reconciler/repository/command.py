@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from reconciler.repository.errors import RepositoryUnreadable, redact
+from apiserver.model.redaction import redact
+from reconciler.repository.errors import RepositoryUnreadable
 
 _FOREIGN = (
     "GIT_DIR",

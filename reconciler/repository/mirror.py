@@ -12,9 +12,10 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from apiserver.model.redaction import redact
 from reconciler.repository import library, locks, remote
 from reconciler.repository.chain import endings, goes_on
-from reconciler.repository.errors import PushRejected, RepositoryError, RepositoryUnreadable, redact
+from reconciler.repository.errors import PushRejected, RepositoryError, RepositoryUnreadable
 from reconciler.repository.keep import keep
 from reconciler.repository.local import Local
 from reconciler.repository.objects import Repository

@@ -18,9 +18,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from apiserver import gitvouch
+from apiserver.model.redaction import redact
 from reconciler.repository.command import GitAnswer, Patience, git
 from reconciler.repository.credentials import apart
-from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryUnreadable, redact
+from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryUnreadable
 from reconciler.repository.incoming import incoming
 from reconciler.repository.objects import Repository
 from reconciler.repository.shared import SharedLock

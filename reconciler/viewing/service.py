@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import signal
 import socket
 import sys
@@ -24,7 +23,6 @@ _PATIENCE = 10.0
 
 def serve(listener: socket.socket, data_dir: Path, source: str, renders: Renders = NOWHERE) -> None:
     """Until it is told to stop, or its parent ends. `source`, `renders`: see Viewer."""
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
     asyncio.run(_serve(listener, Viewer(data_dir, source, renders=renders)))
 
 

@@ -35,6 +35,7 @@ from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Op, Put, Store
 from apiserver.stores import open_at
 from reconciler.commands.datadirectory import of_data_directory
+from reconciler.commands.servedat import ServedAt
 
 Object = dict[str, Any]
 
@@ -179,9 +180,10 @@ def test_nothing_is_changed_by_looking(data_dir: Path) -> None:
 
 
 def test_a_server_that_does_not_run_says_what_it_said_last(data_dir: Path) -> None:
-    (data_dir / "reconciler.log").write_bytes(b"x" * 20_000 + b"\n2026-01-01 no space left \xff\n")
+    ServedAt("", "", log=str(data_dir / "server.log")).write(data_dir)
+    (data_dir / "server.log").write_bytes(b"x" * 20_000 + b"\n2026-01-01 no space left \xff\n")
     (found,) = looked_at(data_dir).listed
-    assert "the last line of reconciler.log: 2026-01-01 no space left" in found.what
+    assert "server.log: 2026-01-01 no space left" in found.what
     assert found.command == f"treeplane up --data-dir {data_dir}"
 
 

@@ -219,7 +219,7 @@ def reflog(repository: Clone) -> str:
 
 
 def said(server: Plane) -> str:
-    return server.output() + (server.data / "reconciler.log").read_text()
+    return server.output()
 
 
 def test_a_password_in_the_url_is_shown_nowhere(tmp_path: Path, eventually: Any) -> None:

@@ -6,6 +6,7 @@ One process serves everybody, and holds the interpreter while it matches a patte
 from __future__ import annotations
 
 import base64
+import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from apiserver.kubeyaml import scalars
+from apiserver.logs.lines import LogLines
 from apiserver.model import brief, paths, selectors
 from apiserver.model.errors import StatusError
 from apiserver.registry import jsonpath, names, quantities
@@ -38,6 +40,10 @@ def request(text: str) -> Any:
     return certificates.check_request({"spec": {"request": encoded, "signerName": text, "usages": ["any"]}})
 
 
+def logged(text: str) -> logging.LogRecord:
+    return logging.LogRecord("apiserver", logging.WARNING, "", 1, "%s", (f"{text}?@",), None)
+
+
 READERS: dict[str, Callable[[str], object]] = {
     "a quantity": quantities.canonical,
     "a quantity on a target": lambda text: compare.in_step({"a": text}, {"a": "1", "metadata": {}}),
@@ -56,6 +62,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "a scalar to write": quoting.scalar,
     "a workspace path": paths.is_path,
     "a comment on a pull request": body.harmless,
+    "a message of the log": lambda text: LogLines("up", "text").format(logged(text)),
     "what a message begins with": brief.without_folders,
     "a message in brief": lambda text: brief.brief(text, 40),
     **{f"format {name}": check for name, check in formats._FORMATS.items()},

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from apiserver.auth.keys import Keys
 from apiserver.model.hostedrepository import URL
+from apiserver.model.redaction import redact
 from reconciler.commands.clone import WorkTree
 from reconciler.commands.failure import Failure
 from reconciler.commands.servedat import ServedAt
 from reconciler.commands.words import clone_arguments
 from reconciler.repository.command import git
-from reconciler.repository.errors import redact
 from reconciler.repository.objects import Repository
 
 _HOSTED = "repo/fleet.git"

@@ -17,7 +17,7 @@ from support.fleetrepo import plain_fleet
 from apiserver.options import options as options_of
 from apiserver.settings import Common, ServerSettings, Serving
 from reconciler.commands.options import TREES, groups
-from reconciler.commands.settings import ReconcileSettings, Reconciling, Starting, UpSettings
+from reconciler.commands.settings import LogSettings, ReconcileSettings, Reconciling, Starting, UpSettings
 from reconciler.commands.settingspage import page
 
 TOP = Path(__file__).parents[4]
@@ -90,7 +90,7 @@ def test_an_option_is_one_field(copy: Path, eventually: Callable[..., Any], grou
 
 
 def test_what_a_process_gets_is_its_groups_and_what_up_finds_out() -> None:
-    assert list(groups(UpSettings).values()) == [Starting, Common, Serving, Reconciling]
+    assert list(groups(UpSettings).values()) == [Starting, Common, LogSettings, Serving, Reconciling]
     for process, mine in ((ServerSettings, (Common, Serving)), (ReconcileSettings, (Common, Reconciling))):
         names = [field.name for group in mine for field in fields(group)]
         assert [field.name for field, _, _ in options_of(process)] == names

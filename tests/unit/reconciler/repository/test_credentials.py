@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+from apiserver.model.redaction import redact
 from reconciler.repository.credentials import apart
-from reconciler.repository.errors import RepositoryUnreadable, redact
+from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import Mirror
 
 MASKED = {
