@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 
 from rich.console import Console
 
+from apiserver.auth.deliveries import secret_file
 from apiserver.auth.files import private_directory, write_private
 from apiserver.auth.keys import KeysError
 from apiserver.auth.pki_clients import authorities_in
@@ -244,6 +245,7 @@ def _check_files(serving: Serving) -> None:
     readers: tuple[tuple[str, Path | None, Callable[[Path], object]], ...] = (
         ("--token-auth-file", serving.token_auth_file, TokenFile),
         ("--client-ca-file", serving.client_ca_file, authorities_in),
+        ("--webhook-secret-file", serving.webhook_secret_file, lambda file: secret_file(file).read()),
     )
     for option, file, read in readers:
         try:
