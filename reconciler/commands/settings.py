@@ -16,6 +16,7 @@ from typing import ClassVar, NamedTuple
 from apiserver import options
 from apiserver.options import Option, option
 from apiserver.settings import Common, Serving
+from reconciler.repository.access import RemoteAccess
 
 
 class Address(NamedTuple):
@@ -326,11 +327,12 @@ class UpSettings:
     starting: Starting
     common: Common
     serving: Serving = field(default_factory=Serving)
+    reaching: RemoteAccess = field(default_factory=RemoteAccess)
     reconciling: Reconciling = field(default_factory=Reconciling)
 
 
 @dataclass(frozen=True)
-class ReconcileSettings(Reconciling, Common):
+class ReconcileSettings(Reconciling, RemoteAccess, Common):
     """Of one of the reconciler's processes; it gets them as JSON. Paths are absolute. The data directory holds store/,
     mirror/, sources/, excerpts/, targets/ and push.sock, that of keys identities/ and secrets/ as well."""
 
@@ -354,6 +356,11 @@ class ReconcileSettings(Reconciling, Common):
 
     command: tuple[str, ...] = ("treeplane", "up")
     """The command line of `up`, as messages may show it."""
+
+    @property
+    def access(self) -> RemoteAccess:
+        """With what the repository is reached."""
+        return options.part(RemoteAccess, vars(self))
 
     def to_json(self) -> str:
         return options.to_json(self)
