@@ -70,6 +70,7 @@ bench: $(TOOLS) clusters
 	@$(BIN)/python bench/rendering.py
 	@$(BIN)/python bench/rendered_load.py
 	@$(BIN)/python bench/pushes.py
+	@$(BIN)/python bench/webhook.py
 	@$(BIN)/python bench/start.py
 	@$(BIN)/python bench/commit_to_applied.py
 	@$(BIN)/python bench/api.py

@@ -22,6 +22,7 @@ from apiserver.endpoints.git import GitEndpoint, Hosted
 from apiserver.endpoints.gitpushes import WrittenPushes
 from apiserver.endpoints.listcounts import ListCounts
 from apiserver.logs.requestids import HEADER, RequestIds
+from apiserver.endpoints.ringing import PUSH_PATH, PushWebhook
 from apiserver.push import notify_push
 from apiserver.registry.holding import check_holder
 from apiserver.settings import ServerSettings
@@ -59,7 +60,10 @@ class App:
         self._git = GitEndpoint(_hosted(settings), authenticator, authorizer, lambda: check_holder(store))
         self.shell = FastAPI(title="Treeplane", docs_url=None, redoc_url=None, openapi_url=None)
         told = Told(self.counters, self.connections, lists or ListCounts())
-        Shell(store, authenticator, authorizer, told, settings.plugin_file).routes(self.shell)
+        secret = settings.webhook_secret_file
+        webhook = PushWebhook(secret, settings.data_dir) if secret is not None else None
+        self._shell_paths = _SHELL_PATHS | ({PUSH_PATH} if webhook is not None else set())
+        Shell(store, authenticator, authorizer, told, settings.plugin_file, webhook).routes(self.shell)
         self.shell.mount("/git", self._git)
         self.shell.mount("/", kubernetes)
 
@@ -72,7 +76,7 @@ class App:
         counters.watches += watching
         request, began = self._ids.name(scope), time.perf_counter()
         try:
-            if path in _SHELL_PATHS:
+            if path in self._shell_paths:
                 await self.shell(scope, receive, _naming(request, send))
             elif path.startswith(_GIT):
                 await self._git(scope, receive, send)

@@ -100,6 +100,12 @@ def from_json(kind: type[_Settings], text: str) -> _Settings:
     return kind(**{name: _read(value, hints[name]) for name, value in found.items()})
 
 
+def part(kind: type[_Settings], found: Mapping[str, Any]) -> _Settings:
+    """A group, of settings that have its fields among others: as they are, or as JSON has them."""
+    hints = get_type_hints(kind)
+    return kind(**{each.name: _read(found[each.name], hints[each.name]) for each in fields(kind)})  # type: ignore[arg-type]
+
+
 def _read(value: Any, hint: Any) -> Any:
     if value is not None and Path in (hint, *get_args(hint)):
         return Path(value)

@@ -111,6 +111,16 @@ class Serving:
             form="network",
         ),
     )
+    webhook_secret_file: Path | None = option(
+        None,
+        told=Option(
+            "The secret that a forge signs with what its webhook delivers to /webhooks/push; without it there is none.",
+            document="The secret that a forge signs with what its webhook delivers to `/webhooks/push`, so that a push "
+            "there is seen at once; without it there is no such path. It is read again when it changes. See "
+            "[remotes](remotes.md#a-webhook).",
+            exists=True,
+        ),
+    )
     anonymous: bool = option(
         False,
         told=Option("Let requests without credentials in, as system:anonymous.", name="--anonymous-auth"),

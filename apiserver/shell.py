@@ -25,6 +25,7 @@ from apiserver.connections import Connections
 from apiserver.endpoints.errors import as_status
 from apiserver.endpoints.health import trouble
 from apiserver.endpoints.listcounts import ListCounts
+from apiserver.endpoints.ringing import PUSH_PATH, PushWebhook
 from apiserver.model.errors import StatusError, not_found, unauthorized
 from apiserver.model.paths import ROOT
 from apiserver.registry import announced
@@ -56,14 +57,21 @@ class Shell:
     """Answers for the server itself."""
 
     def __init__(
-        self, store: Store, authenticator: Authenticator, authorizer: Authorizer, told: Told, plugin: Path
+        self,
+        store: Store,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        told: Told,
+        plugin: Path,
+        webhook: PushWebhook | None,
     ) -> None:
-        """`plugin`: the file of kubectl's plugin, which need not be there."""
+        """`plugin`: the file of kubectl's plugin, which need not be there. `webhook`: None for none."""
         self._store = store
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._told = told
         self._plugin = plugin
+        self._webhook = webhook
 
     def routes(self, app: FastAPI) -> None:
         for path in ("/healthz", "/livez"):
@@ -71,6 +79,8 @@ class Shell:
         app.add_api_route("/readyz", self.ready, methods=["GET", "HEAD"], response_class=PlainTextResponse)
         app.add_api_route("/metrics", self.metrics, response_class=PlainTextResponse)
         app.add_api_route(PLUGIN_PATH, self.plugin, methods=["GET", "HEAD"])
+        if self._webhook is not None:
+            app.add_api_route(PUSH_PATH, self._webhook.ring, methods=["POST"])
         app.add_exception_handler(StatusError, refuse)
         app.add_exception_handler(Exception, failed)
 

@@ -52,6 +52,18 @@ def _network(text: str) -> str:
     return text
 
 
+def _proxy(text: str) -> str:
+    """What is wrong is said without the text, which may hold a password."""
+    try:
+        parts = urlsplit(text)
+        fits = parts.scheme in ("http", "https", "socks5", "socks5h") and parts.hostname and parts.port is not None
+    except ValueError:
+        fits = None
+    if text and not (fits and text.isascii() and text.isprintable() and parts.path in ("", "/")):
+        raise ValueError("a proxy is a URL with a port, like http://proxy.example.org:3128")
+    return text.rstrip("/")
+
+
 def _workspace(text: str) -> str:
     if not paths.is_path(text):
         raise ValueError(f"{text!r} is not the path of a workspace, like root:infra:locations")
@@ -92,6 +104,7 @@ FORMS = {
     "https": OptionForm(lambda text: addresses.external_url(text) if text else ""),
     "name": OptionForm(addresses.subject_name),
     "network": OptionForm(_network),
+    "proxy": OptionForm(_proxy),
     "plugins": OptionForm(_plugins, joined=True, choices=tuple(sorted(PLUGINS))),
     "texts": OptionForm(lambda text: tuple(filter(None, text.split(","))), joined=True),
     "workspace": OptionForm(_workspace),

@@ -90,7 +90,9 @@ class Rest:
         over = threading.Thread(target=self._until_over, args=(store, tenure), name="tenure", daemon=True)
         over.start()
         settings = self._settings
-        mirror = self._mirror = Mirror(settings.data_dir, settings.source, settings.branch, tenure.status_branch)
+        mirror = self._mirror = Mirror(
+            settings.data_dir, settings.source, settings.branch, tenure.status_branch, access=settings.access
+        )
         mirror.clear_status_locks()
         lookout = Lookout(mirror, self._teller)
         lookout.wake = self._wake

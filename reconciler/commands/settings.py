@@ -18,6 +18,7 @@ from apiserver.logs.lines import FORMATS
 from apiserver.logs.records import LEVELS
 from apiserver.options import Option, option
 from apiserver.settings import Common, Serving
+from reconciler.repository.access import RemoteAccess
 
 
 class Address(NamedTuple):
@@ -364,11 +365,12 @@ class UpSettings:
     common: Common
     logging: LogSettings = field(default_factory=LogSettings)
     serving: Serving = field(default_factory=Serving)
+    reaching: RemoteAccess = field(default_factory=RemoteAccess)
     reconciling: Reconciling = field(default_factory=Reconciling)
 
 
 @dataclass(frozen=True)
-class ReconcileSettings(Reconciling, Common):
+class ReconcileSettings(Reconciling, RemoteAccess, Common):
     """Of one of the reconciler's processes; it gets them as JSON. Paths are absolute. The data directory holds store/,
     mirror/, sources/, excerpts/, targets/ and push.sock, that of keys identities/ and secrets/ as well."""
 
@@ -392,6 +394,11 @@ class ReconcileSettings(Reconciling, Common):
 
     command: tuple[str, ...] = ("treeplane", "up")
     """The command line of `up`, as messages may show it."""
+
+    @property
+    def access(self) -> RemoteAccess:
+        """With what the repository is reached."""
+        return options.part(RemoteAccess, vars(self))
 
     def to_json(self) -> str:
         return options.to_json(self)

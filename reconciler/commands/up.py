@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 
 from rich.console import Console
 
+from apiserver.auth.deliveries import secret_file
 from apiserver.auth.files import private_directory, write_private
 from apiserver.auth.keys import KeysError
 from apiserver.auth.pki_clients import authorities_in
@@ -54,6 +55,9 @@ from reconciler.commands.settings import ReconcileSettings, Reconciling, UpSetti
 from reconciler.commands.source import Source, check, resolve
 from reconciler.forges.errors import NotSaid
 from reconciler.plan.notices import HELD, MENDED
+from reconciler.repository.access import Reaching, RemoteAccess
+from reconciler.repository.errors import RepositoryError
+from reconciler.repository.source import is_url
 from reconciler.signatures.own import CommitKey
 
 _SHOWN, _WIDTH = 20, 1000
@@ -76,7 +80,9 @@ def up(settings: UpSettings) -> None:
         port = listener.getsockname()[1]
         server = ServerSettings(**values(common, settings.serving), host=address.host, port=port)
         urls = [server.url, server.local_url]
-        source = resolve(_remembered(settings), common.data_dir, common.branch, urls, _commit_key(settings).sign)
+        repository = _remembered(settings)
+        _check_access(repository, settings.reaching)
+        source = resolve(repository, common.data_dir, common.branch, urls, _commit_key(settings).sign)
         server = replace(server, git_dir=source.hosted)
         with journal(settings.logging) as outlets:
             _Run(settings, server, source, certificates, listener, outlets).run()
@@ -141,7 +147,7 @@ class _Run:
 
     def _start(self) -> None:
         told = self._told = ReconcileSettings(
-            **values(self._settings.common, self._settings.reconciling),
+            **values(self._settings.common, self._settings.reaching, self._settings.reconciling),
             source=self._source.location,
             url=self._server.url,
             local_url=self._server.local_url,
@@ -275,6 +281,7 @@ def _check_files(serving: Serving) -> None:
     readers: tuple[tuple[str, Path | None, Callable[[Path], object]], ...] = (
         ("--token-auth-file", serving.token_auth_file, TokenFile),
         ("--client-ca-file", serving.client_ca_file, authorities_in),
+        ("--webhook-secret-file", serving.webhook_secret_file, lambda file: secret_file(file).read()),
     )
     for option, file, read in readers:
         try:
@@ -282,6 +289,20 @@ def _check_files(serving: Serving) -> None:
                 read(file)
         except (OSError, ValueError) as error:
             raise Failure(f"{option}: {error}", "mend the file") from error
+
+
+def _check_access(repository: str, access: RemoteAccess) -> None:
+    """With what a URL is reached has to fit it, and be nobody else's to read. Whether it is one says `resolve`."""
+    try:
+        if access.git_ca_file is not None:
+            authorities_in(access.git_ca_file)
+    except (OSError, ValueError) as error:
+        raise Failure(f"--git-ca-file: {error}", "mend the file", 2) from error
+    try:
+        if is_url(repository):
+            Reaching(repository, access).check()
+    except RepositoryError as error:
+        raise Failure(error.what, error.hint, 2) from error
 
 
 def _among_proxies(server: ServerSettings, listener: socket.socket) -> bool:

@@ -38,7 +38,8 @@ def main() -> None:
             programs = [Path(name) if name else None for name in map(settings.get, _PROGRAMS)]
             renders = import_module("reconciler.commands.rendering").renderer_of_server(data_dir, *programs)
             serve: Callable[..., None] = import_module("reconciler.viewing.service").serve
-            serve(listener, data_dir, settings["source"], renders)
+            part, access = import_module("apiserver.options").part, import_module("reconciler.repository.access")
+            serve(listener, data_dir, settings["source"], renders, part(access.RemoteAccess, settings))
 
 
 def bound(data_dir: Path) -> socket.socket:

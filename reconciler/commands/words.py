@@ -12,6 +12,8 @@ from apiserver.auth.pki import Keys
 
 _HIDES_CA = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_CERT", "GIT_SSL_KEY")
 """Variables that git prefers to the settings that the clone carries."""
+_SECONDS = 5
+"""That git may take to say what stands in its configuration."""
 
 
 def clone_line(url: str, keys: Keys, ca: Path | None, folder: str = "fleet") -> str:
@@ -37,7 +39,11 @@ def clone_arguments(url: str, keys: Keys, ca: Path | None, folder: str) -> list[
 
 
 def _git_has(name: str) -> bool:
-    found = subprocess.run(["git", "config", "--global", "--get", name], capture_output=True, check=False)
+    command = ["git", "config", "--global", "--get", name]
+    try:
+        found = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return False
     return found.returncode == 0 and bool(found.stdout.strip())
 
 

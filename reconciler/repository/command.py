@@ -161,8 +161,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             return
 
 
+def quiet_environment() -> dict[str, str]:
+    """The user's, in which nothing points at another repository, and nothing asks a question."""
+    return {k: v for k, v in os.environ.items() if k not in _FOREIGN} | _SILENT
+
+
 def _environment(settings: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
-    env = {k: v for k, v in os.environ.items() if k not in _FOREIGN} | _SILENT
+    env = quiet_environment()
     env.update(variables)
     # Behind the user's own, which may be what names his credentials.
     before = int(env.get("GIT_CONFIG_COUNT") or 0)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from apiserver.model.redaction import redact
 from reconciler.repository import library, locks, remote
+from reconciler.repository.access import NO_ACCESS, RemoteAccess
 from reconciler.repository.chain import endings, goes_on
 from reconciler.repository.errors import PushRejected, RepositoryError, RepositoryUnreadable
 from reconciler.repository.keep import keep
@@ -55,8 +56,10 @@ class Mirror:
         branch: str,
         status_branch: str,
         settings: RemoteSettings = remote.DEFAULT,
+        access: RemoteAccess = NO_ACCESS,
     ) -> None:
-        """Opens or creates `<data_dir>/mirror`. Raises RepositoryUnreadable when the source is not there."""
+        """Opens or creates `<data_dir>/mirror`. `access`: to a source that is a URL. Raises RepositoryUnreadable when
+        the source is not there."""
         self.source = source
         self.branch = branch
         self.status_branch = status_branch
@@ -79,7 +82,7 @@ class Mirror:
             alternates.unlink(missing_ok=True)
         self.repository = Repository(self.path)
         self.repositories = Repositories(self.repository, data_dir / SOURCES)
-        self._remote = Remote(self.repository, source, settings) if self.is_remote else None
+        self._remote = Remote(self.repository, source, settings, access) if self.is_remote else None
         self._move_former_ref()
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 from reconciler.repository.command import Patience, git
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.objects import Repository
-from reconciler.repository.remote import ssh_with_deadlines
+from reconciler.repository.ssh import SshSettings, ssh_variables
 
 _ASK = Patience(total=5)
 
@@ -59,7 +59,7 @@ def has_branch(repo: Repository, branch: str) -> bool:
         "origin",
         f"refs/heads/{branch}",
         settings=settings,
-        variables=ssh_with_deadlines(repo.git_dir, connect=5, stall=5),
+        variables=ssh_variables(repo.git_dir, SshSettings(connect=5, stall=5)),
         patience=_ASK,
     )
     if answer.code != 0:

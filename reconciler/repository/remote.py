@@ -1,5 +1,5 @@
 """The source where it is a URL: fetched and pushed by the git command line, so that credentials, proxies and host keys
-are the user's.
+are the user's, where the server is told no others (access.py).
 
 Called by mirror, from several threads and processes: a look at the source, a push of statuses and a push of writes may
 be under way at a time, and none waits for another. What a look found before one of our own pushes is not news but the
@@ -9,27 +9,26 @@ past: it looks again.
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
 
 from apiserver import gitvouch
 from apiserver.model.redaction import redact
+from reconciler.repository import advice, hostkey
+from reconciler.repository.access import NO_ACCESS, Reaching, RemoteAccess, scheme_of
 from reconciler.repository.command import GitAnswer, Patience, git
-from reconciler.repository.credentials import apart
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryUnreadable
 from reconciler.repository.incoming import incoming
 from reconciler.repository.objects import Repository
 from reconciler.repository.shared import SharedLock
+from reconciler.repository.ssh import SshSettings, ssh_variables
 from reconciler.repository.write import move_ref
 
 _TRACKED = "refs/remotes/origin/"
 _HEADS = "refs/heads/"
-_AWAY = "check the URL, the network and your credentials; it is tried again"
 _NONE: Mapping[str, str] = MappingProxyType({})
 _LOOKS = 5
 """How often a look that our own pushes overtook is taken again."""
@@ -54,9 +53,16 @@ DEFAULT = RemoteSettings()
 class Remote:
     """One URL, whose branches are tracked in `repository`. Methods are safe from every thread, of several processes."""
 
-    def __init__(self, repository: Repository, url: str, settings: RemoteSettings = DEFAULT) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        url: str,
+        settings: RemoteSettings = DEFAULT,
+        access: RemoteAccess = NO_ACCESS,
+    ) -> None:
         self._repository = repository
         self._url = url
+        self._reaching = Reaching(url, access)
         self._settings = settings
         self._looking = SharedLock(repository.git_dir / "treeplane-looking")
         # Of the tracked branches, and of how often we have pushed.
@@ -71,7 +77,7 @@ class Remote:
         """Full names of all branches. Raises RepositoryUnreadable."""
         answer = self._run("ls-remote", "--heads", "origin", patience=self._settings.ask)
         if answer.code != 0:
-            raise RepositoryUnreadable(f"{redact(self._url)} does not answer: {answer.error}", _AWAY)
+            raise self._failed("does not answer", answer)
         return [line.partition("\t")[2] for line in answer.output.splitlines()]
 
     def look(self, branches: list[str]) -> list[str | None]:
@@ -92,7 +98,7 @@ class Remote:
         """Full names of all refs below a prefix. Raises RepositoryUnreadable."""
         answer = self._run("ls-remote", "origin", f"{prefix}*", patience=self._settings.ask)
         if answer.code != 0:
-            raise RepositoryUnreadable(f"{redact(self._url)} does not answer: {answer.error}", _AWAY)
+            raise self._failed("does not answer", answer)
         return [line.partition("\t")[2] for line in answer.output.splitlines()]
 
     def named(self, refs: Iterable[str]) -> dict[str, str]:
@@ -101,7 +107,7 @@ class Remote:
         wanted = {name: ref for ref in refs for name in (ref, f"{ref}^{{}}")}
         answer = self._run("ls-remote", "--", "origin", *wanted, patience=self._settings.ask)
         if answer.code != 0:
-            raise RepositoryUnreadable(f"{redact(self._url)} does not answer: {answer.error}", _AWAY)
+            raise self._failed("does not answer", answer)
         there = {name: commit for commit, _, name in (line.partition("\t") for line in answer.output.splitlines())}
         return {wanted[name]: there[name] for name in wanted if name in there}  # what a tag is of comes behind it
 
@@ -133,11 +139,11 @@ class Remote:
             return
         refused = [line for line in answer.output.splitlines() if line.startswith("!")]
         if not refused:
-            raise RepositoryUnreadable(f"{redact(self._url)} cannot be pushed to: {answer.error}", _AWAY)
+            raise self._failed("cannot be pushed to", answer)
         reason = redact(refused[0].rpartition("\t")[2])
         if "checked out" in reason or "checked out" in answer.error:
             raise BranchCheckedOut(f"{branch}: {reason}", "check out another branch there")
-        raise PushRejected(f"{branch}: {reason}", "read it again, and see the source's rules for pushes")
+        raise PushRejected(f"{branch}: {reason}", advice.refused(f"{reason}\n{answer.error}"))
 
     def put(self, ref: str, commit: str) -> None:
         """Makes a ref of the source's point to `commit`, whatever it was. Raises RepositoryUnreadable."""
@@ -145,7 +151,7 @@ class Remote:
             "push", "--progress", "--no-verify", "origin", f"+{commit}:{ref}", patience=self._settings.push
         )
         if answer.code != 0:
-            raise RepositoryUnreadable(f"{redact(self._url)} does not take {ref}: {answer.error}", _AWAY)
+            raise self._failed(f"does not take {ref}", answer)
 
     def _track(self, branch: str, commit: str | None) -> None:
         move_ref(self._repository, _TRACKED + branch, commit, self._repository.ref(_TRACKED + branch))
@@ -154,7 +160,7 @@ class Remote:
         """Where the branches stand, with their objects here."""
         answer = self._run("ls-remote", "origin", *(_HEADS + b for b in branches), patience=self._settings.ask)
         if answer.code != 0:
-            raise RepositoryUnreadable(f"{redact(self._url)} does not answer: {answer.error}", _AWAY)
+            raise self._failed("does not answer", answer)
         there = {ref: commit for commit, _, ref in (line.partition("\t") for line in answer.output.splitlines())}
         found = {branch: there.get(_HEADS + branch) for branch in branches}
         new = {b: commit for b, commit in found.items() if commit is not None and not self._held(b, commit)}
@@ -175,16 +181,16 @@ class Remote:
                 variables=aside.variables(new.values()),
             )
             if answer.code != 0:
-                raise RepositoryUnreadable(f"{redact(self._url)} cannot be fetched: {answer.error}", _AWAY)
+                raise self._failed("cannot be fetched", answer)
             aside.take()
             there = aside.branches()
         return {branch: there.get(branch) for branch in new}
 
     def _run(self, *arguments: str, patience: Patience, variables: Mapping[str, str] = _NONE) -> GitAnswer:
-        asked = apart(self._url)
+        reached = self._reaching.bare()
         settings = {
-            "remote.origin.url": asked.url,
-            **asked.settings,
+            "remote.origin.url": reached.url,
+            **reached.settings,
             "gc.auto": "0",
             # Always as a pack: of objects one by one, a fetch that is ended leaves a commit without its trees.
             "fetch.unpackLimit": "1",
@@ -195,33 +201,54 @@ class Remote:
             "http.lowSpeedLimit": "1",
             "http.lowSpeedTime": str(self._settings.stall),
         }
+        self._reaching.key()
         try:
             return git(
                 self._repository.path,
                 *arguments,
                 settings=settings,
-                variables={**self._ssh, **asked.variables, **variables},
+                variables={**self._ssh_variables, **reached.variables, **variables},
                 patience=patience,
                 hurry=lambda: time.monotonic() > self._until,
             )
         except RepositoryUnreadable as error:
-            raise RepositoryUnreadable(f"{redact(self._url)} does not answer: {error}", error.hint or _AWAY) from error
+            raise RepositoryUnreadable(
+                f"{redact(self._url)} does not answer: {error}", error.hint or advice.AWAY
+            ) from error
+
+    def _failed(self, what: str, answer: GitAnswer) -> RepositoryUnreadable:
+        """`what`: did not come about."""
+        is_ours = scheme_of(self._url) == "ssh" and self._ssh_variables
+        if is_ours and hostkey.is_another(answer.error):
+            return RepositoryUnreadable(
+                f"{redact(self._url)} {what}: its host has another key than the one in {self._known_hosts}. Somebody "
+                "may be in between",
+                "ask its owner. Only if the key was replaced: take its old line out there (ssh-keygen -R)",
+            )
+        if is_ours and hostkey.is_unknown(answer.error):
+            return self._unknown_host(what)
+        return RepositoryUnreadable(f"{redact(self._url)} {what}: {answer.error}", advice.away(answer.error))
+
+    def _unknown_host(self, what: str) -> RepositoryUnreadable:
+        text = f"{redact(self._url)} {what}: the key of its host is not known"
+        shown = hostkey.found(self._repository.path, self._url, self._ssh.command(), self._ssh.connect)
+        if shown is None:
+            return RepositoryUnreadable(text, f"add it to {self._known_hosts}, as its owner publishes it")
+        return RepositoryUnreadable(
+            f"{text}, which is {shown.fingerprint}",
+            f"only if its owner publishes that very fingerprint, add this line to {self._known_hosts}: {shown.line}",
+        )
+
+    @property
+    def _known_hosts(self) -> str:
+        return str(self._ssh.known_hosts or "~/.ssh/known_hosts")
 
     @cached_property
-    def _ssh(self) -> Mapping[str, str]:
-        return ssh_with_deadlines(self._repository.path, self._settings.connect, self._settings.stall)
+    def _ssh(self) -> SshSettings:
+        access = self._reaching.access
+        bounds = self._settings
+        return SshSettings(bounds.connect, bounds.stall, access.git_ssh_key_file, access.git_known_hosts_file)
 
-
-def ssh_with_deadlines(git_dir: Path, connect: int, stall: int) -> Mapping[str, str]:
-    """Variables for ssh with deadlines (seconds) and without questions, where the user has not said how to run it."""
-    if os.environ.keys() & {"GIT_SSH_COMMAND", "GIT_SSH"}:
-        return {}
-    if git(git_dir, "config", "--get", "core.sshCommand").output.strip():
-        return {}
-    options = {
-        "BatchMode": "yes",
-        "ConnectTimeout": connect,
-        "ServerAliveInterval": max(1, stall // 3),
-        "ServerAliveCountMax": 3,
-    }
-    return {"GIT_SSH_COMMAND": " ".join(["ssh", *(f"-o {key}={value}" for key, value in options.items())])}
+    @cached_property
+    def _ssh_variables(self) -> Mapping[str, str]:
+        return ssh_variables(self._repository.path, self._ssh)

@@ -20,15 +20,19 @@ _SCP = re.compile(r"[A-Za-z0-9_.-]+@?[A-Za-z0-9_.-]*:(?!/{2})")
 def kind_of_source(text: str) -> SourceKind:
     """`https://…`, `file://…`, `ssh://…` and `user@host:path` are URLs; a directory is a repository only if it is one
     itself, never because one above it is. Raises RepositoryUnreadable when nothing is there."""
-    if _URL.match(text):
+    if is_url(text):
         return "url"
     path = Path(text)
     if path.is_dir():
         return "repository" if is_repository(path) else "directory"
-    if not path.exists() and not text.startswith((".", "/", "~")) and _SCP.match(text):
-        return "url"
     what = "is not a directory" if path.exists() else "does not exist"
     raise RepositoryUnreadable(f"{text} {what}", "name a git repository, its URL or a directory of manifests")
+
+
+def is_url(text: str) -> bool:
+    if _URL.match(text):
+        return True
+    return not text.startswith((".", "/", "~")) and _SCP.match(text) is not None and not Path(text).exists()
 
 
 def is_repository(path: Path) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from reconciler.repository.chain import endings
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryError
 from reconciler.repository.mirror import STATUS_REF, Mirror
+from reconciler.repository.watch import pause
 from reconciler.statusbranch.claim import Finding, find
 from reconciler.statusbranch.writer import StatusWriter
 
@@ -22,7 +23,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PublisherSettings:
-    """Seconds. `retry`: until a push that failed is tried again; `apart`: from one push to a URL to the next."""
+    """Seconds. `retry`: until a push that failed is tried again, and longer each time where the source is a URL (see
+    watch.pause); `apart`: from one push to a URL to the next."""
 
     retry: float = 5.0
     apart: float = 1.0
@@ -121,12 +123,13 @@ class Publisher:
         self._pushed = theirs
 
     def _run(self) -> None:
-        done = True
+        done, failures = True, 0
         while not self._stop.is_set():
-            self._wake.wait(None if done else self._settings.retry)
+            self._wake.wait(None if done else pause(self._settings.retry, failures))
             self._wake.clear()
             done = self._try()
             if self._mirror.is_remote:
+                failures = 0 if done else failures + 1
                 self._stop.wait(self._settings.apart)
         self._try()
 

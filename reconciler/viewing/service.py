@@ -15,15 +15,22 @@ from pathlib import Path
 from apiserver.endpoints.commitasking import LONGEST, CommitQuestion, told
 from apiserver.model.errors import StatusError
 from reconciler.rendering.rendering import NOWHERE, Renders
+from reconciler.repository.access import NO_ACCESS, RemoteAccess
 from reconciler.viewing.viewer import Viewer
 
 _PATIENCE = 10.0
 """Seconds in which a question has to be asked."""
 
 
-def serve(listener: socket.socket, data_dir: Path, source: str, renders: Renders = NOWHERE) -> None:
-    """Until it is told to stop, or its parent ends. `source`, `renders`: see Viewer."""
-    asyncio.run(_serve(listener, Viewer(data_dir, source, renders=renders)))
+def serve(
+    listener: socket.socket,
+    data_dir: Path,
+    source: str,
+    renders: Renders = NOWHERE,
+    access: RemoteAccess = NO_ACCESS,
+) -> None:
+    """Until it is told to stop, or its parent ends. `source`, `renders`, `access`: see Viewer."""
+    asyncio.run(_serve(listener, Viewer(data_dir, source, renders=renders, access=access)))
 
 
 async def _serve(listener: socket.socket, viewer: Viewer) -> None:

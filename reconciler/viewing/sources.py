@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from reconciler.repository.access import NO_ACCESS, RemoteAccess
 from reconciler.repository.borrowed import borrow
 from reconciler.repository.command import git
 from reconciler.repository.errors import RepositoryError
@@ -29,11 +30,11 @@ def beside(mirror: Path, directory: Path) -> Repository:
 
 
 class RevisionSource:
-    """`source`: a path or URL, as the mirror has it; `repo`: see `beside`."""
+    """`source`: a path or URL, as the mirror has it; `access`: to a URL; `repo`: see `beside`."""
 
-    def __init__(self, repo: Repository, source: str) -> None:
+    def __init__(self, repo: Repository, source: str, access: RemoteAccess = NO_ACCESS) -> None:
         self._repo, self._source = repo, source
-        self._remote = Remote(repo, source) if kind_of_source(source) == "url" else None
+        self._remote = Remote(repo, source, access=access) if kind_of_source(source) == "url" else None
 
     def commit(self, rev: str) -> str:
         """The id of the commit that is meant, whose objects are here then. Raises StatusError and RepositoryError."""

@@ -23,6 +23,7 @@ from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.failures import described
 from reconciler.loading.inpart import Everybody
 from reconciler.rendering.rendering import NOWHERE, Renders
+from reconciler.repository.access import NO_ACCESS, RemoteAccess
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import SOURCES
 from reconciler.repository.objects import Repository
@@ -56,8 +57,17 @@ class Viewer:
     """`source`: the fleet's repository as the mirror in `data_dir` has it. Call it in an event loop's thread, in a
     process without others."""
 
-    def __init__(self, data_dir: Path, source: str, limits: ViewerLimits = _USUAL, renders: Renders = NOWHERE) -> None:
-        """`renders`: for directories that are rendered; it has begun with nothing. Raises OSError."""
+    def __init__(
+        self,
+        data_dir: Path,
+        source: str,
+        limits: ViewerLimits = _USUAL,
+        renders: Renders = NOWHERE,
+        access: RemoteAccess = NO_ACCESS,
+    ) -> None:
+        """`renders`: for directories that are rendered; it has begun with nothing. `access`: to a source that is a
+        URL. Raises OSError."""
+        self._access = access
         self._renders = renders
         self._mirror, self._source, self._sources = data_dir / "mirror", source, data_dir / SOURCES
         self._shelf = Shelf(data_dir / KEPT, limits.shelf)
@@ -99,7 +109,7 @@ class Viewer:
             self._forget_fetched()
 
     def _looked_up(self, rev: str) -> str:
-        return RevisionSource(Repository(self._git), self._source).commit(rev)
+        return RevisionSource(Repository(self._git), self._source, self._access).commit(rev)
 
     async def _fill(self, asked: CommitQuestion, commit: str) -> CommitFilled:
         status, recorded = self._recorded(commit)

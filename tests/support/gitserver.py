@@ -98,7 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
         if git.spoil(asked):
             return
         if git.password and self.headers.get("Authorization") != SourceCredentials("u", git.password).header():
-            asked.reply(b"", 401)
+            asked.reply(b"", 401, WWW_Authenticate='Basic realm="git"')
             return
         if not (git.folder / asked.repository / "HEAD").is_file():
             asked.reply(b"", 404)

@@ -106,7 +106,8 @@ def git() -> Callable[..., Any]:
 @pytest.fixture
 def running(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Running]:
     """`@pytest.mark.parametrize("running", [{"stall_seconds": 1}], indirect=True)` gives it other settings; `app` among
-    them is what stands in for the Kubernetes API."""
+    them is what stands in for the Kubernetes API, `webhook` has the secret of one in a file `webhook-secret`, which the
+    test writes."""
     data = tmp_path / "data"
     keys = ensure_keys(data / "keys")
     issue_client(keys.directory, "bob", "bob", ["devs"])
@@ -119,6 +120,8 @@ def running(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Running]
     port = listener.getsockname()[1]
     more: dict[str, Any] = {"sync_writes": False, **getattr(request, "param", {})}
     kubernetes = more.pop("app", echo)
+    if more.pop("webhook", False):
+        more["webhook_secret_file"] = tmp_path / "webhook-secret"
     settings = ServerSettings(data, keys.directory, port=port, git_dir=git_dir, token_auth_file=tokens, **more)
     store = open_main_store(settings)
     authenticator, authorizer = Authenticator(tokens), Authorizer(store)

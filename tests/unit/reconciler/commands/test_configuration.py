@@ -73,7 +73,8 @@ def _sample(option: KnownOption, folder: Path) -> tuple[Any, str]:
     by_form = {
         "address": "127.0.0.1:99", "commit": "abcdef1", "ip": "127.0.0.9", "forge": "https://forge.example.org",
         "forge-target": "https://x.example.org/{commit}", "https": "https://name.example.org", "name": "a.example.org",
-        "network": "10.0.0.0/8", "plugins": "Priority", "workspace": "root:shop",
+        "network": "10.0.0.0/8", "plugins": "Priority", "proxy": "http://proxy.example.org:3128",
+        "workspace": "root:shop",
     }  # fmt: skip
     text = option.told.choices[-1] if option.told.choices else by_form.get(option.told.form, str(folder / "there"))
     if option.is_list:
@@ -98,8 +99,7 @@ def test_every_option_stands_in_a_file_and_in_the_environment(
         run("up"),
     ]
     assert [each.exit_code for each in done] == [0, 0, 0], done[0].output + done[1].output
-    groups = [{**vars(each.starting), **vars(each.common), **vars(each.serving), **vars(each.reconciling)}
-              for each in told]  # fmt: skip
+    groups = [{name: value for group in vars(each).values() for name, value in vars(group).items()} for each in told]
     by_file, by_variable, by_default = (each[option.field.name] for each in groups)
     assert by_file == by_variable != by_default
 
@@ -234,6 +234,9 @@ def test_a_credential_is_neither_printed_nor_left_for_processes_that_are_started
         assert (done.exit_code, "hunter2" in done.output) == (2, False)
     done = run("up", environment={"TREEPLANE_NOTIFY_URL": "ftp://example.org/hunter2"})
     assert (done.exit_code, "hunter2" in done.output) == (2, False)
+    for place in (said(tmp_path / "c.yaml", "gitProxy: http://p:hunter2@h"), "--git-proxy=p:hunter2@h:1"):
+        done = run("up", place)
+        assert (done.exit_code, "hunter2" in done.output, "a proxy is a URL" in done.output) == (2, False, True)
     for lines in (["repository: [hunter2]"], ["repository: {hunter2: 1}"], ["repository: hunter2", "x: hunter2"]):
         done = run("up", said(tmp_path / "c.yaml", *lines))
         assert (done.exit_code, "hunter2" in done.output) == (2, False)

@@ -19,6 +19,7 @@ from apiserver.settings import Common, ServerSettings, Serving
 from reconciler.commands.options import TREES, groups
 from reconciler.commands.settings import LogSettings, ReconcileSettings, Reconciling, Starting, UpSettings
 from reconciler.commands.settingspage import page
+from reconciler.repository.access import RemoteAccess
 
 TOP = Path(__file__).parents[4]
 DOCUMENT = TOP / "docs" / "settings.md"
@@ -90,8 +91,11 @@ def test_an_option_is_one_field(copy: Path, eventually: Callable[..., Any], grou
 
 
 def test_what_a_process_gets_is_its_groups_and_what_up_finds_out() -> None:
-    assert list(groups(UpSettings).values()) == [Starting, Common, LogSettings, Serving, Reconciling]
-    for process, mine in ((ServerSettings, (Common, Serving)), (ReconcileSettings, (Common, Reconciling))):
+    assert list(groups(UpSettings).values()) == [Starting, Common, LogSettings, Serving, RemoteAccess, Reconciling]
+    for process, mine in (
+        (ServerSettings, (Common, Serving)),
+        (ReconcileSettings, (Common, RemoteAccess, Reconciling)),
+    ):
         names = [field.name for group in mine for field in fields(group)]
         assert [field.name for field, _, _ in options_of(process)] == names
 

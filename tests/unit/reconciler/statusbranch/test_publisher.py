@@ -18,6 +18,7 @@ from reconciler.plan.summary import Summary
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.repository.write import move_ref
+from reconciler.statusbranch import publisher
 from reconciler.statusbranch.publisher import Publisher, PublisherSettings
 from reconciler.statusbranch.writer import StatusWriter, WriterSettings
 
@@ -192,3 +193,32 @@ def test_a_source_that_refuses_every_push_is_asked_now_and_then(
     for _ in range(3):
         assert not publisher.publish()
     assert caplog.text.count("pre-receive hook declined") == 1, "and that is said once"
+
+
+@pytest.mark.parametrize("scheme", ["file://", ""])
+def test_a_url_that_takes_no_push_is_tried_ever_less_often(
+    store: Store, source: FleetRepo, served: Any, tmp_path: Path, scheme: str, eventually: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A repository on this machine asks nobody's patience."""
+    hook = source.path / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    work = tmp_path / "work"
+    subprocess.run(["git", "clone", "--quiet", str(source.path), str(work)], check=True)
+    subprocess.run(["git", "-C", str(work), "checkout", "--quiet", "-b", "treeplane/status"], check=True)
+    place = f"file://{source.path}" if scheme else str(work)
+    mirror = Mirror(tmp_path / "far", place, "main", "treeplane/status")
+    mirror.refresh()
+    failures: list[int] = []
+
+    def noted(every: float, count: int) -> float:
+        failures.append(count)
+        return every
+
+    monkeypatch.setattr(publisher, "pause", noted)
+    with publishing(store, mirror):
+        status(served, replicas=1)
+        eventually(lambda: len(failures) > 3, 30)
+    assert failures[:4] == ([1, 2, 3, 4] if scheme else [0, 0, 0, 0])
