@@ -53,7 +53,7 @@ class Reconciler:
         self._teller = Teller(report)
         self._renderer = renderer_of_server(settings.data_dir, settings.rendering_kubectl, settings.rendering_helm)
         self._store: Store | None = None
-        self._mirror = Mirror(settings.data_dir, settings.source, settings.branch, STATUS_BRANCH)
+        self._mirror = Mirror(settings.data_dir, settings.source, settings.branch, STATUS_BRANCH, folder=settings.path)
         self._lookout = Lookout(self._mirror, self._teller)
 
     def stop(self) -> None:

@@ -61,7 +61,7 @@ def up(settings: UpSettings) -> None:
     common = settings.common
     _check_files(settings.serving)
     _check_told(settings.reconciling)
-    check(settings.starting.repository, common.data_dir)
+    check(settings.starting.repository, common.data_dir, common.path)
     private_directory(common.data_dir)
     with _only_one(common.data_dir):
         onefile.keep(ServerSettings(common.data_dir, common.keys_dir).plugin_file)
@@ -71,7 +71,9 @@ def up(settings: UpSettings) -> None:
         port = listener.getsockname()[1]
         server = ServerSettings(**values(common, settings.serving), host=address.host, port=port)
         urls = [server.url, server.local_url]
-        source = resolve(_remembered(settings), common.data_dir, common.branch, urls, _commit_key(settings).sign)
+        source = resolve(
+            _remembered(settings), common.data_dir, common.branch, urls, _commit_key(settings).sign, common.path
+        )
         server = replace(server, git_dir=source.hosted)
         _Run(settings, server, source, certificates, listener).run()
 

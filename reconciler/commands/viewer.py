@@ -36,7 +36,7 @@ def main() -> None:
             programs = [Path(name) if name else None for name in map(settings.get, _PROGRAMS)]
             renders = import_module("reconciler.commands.rendering").renderer_of_server(data_dir, *programs)
             serve: Callable[..., None] = import_module("reconciler.viewing.service").serve
-            serve(listener, data_dir, settings["source"], renders)
+            serve(listener, data_dir, settings["source"], renders, settings["path"])
 
 
 def bound(data_dir: Path) -> socket.socket:

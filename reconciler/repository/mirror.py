@@ -54,8 +54,10 @@ class Mirror:
         branch: str,
         status_branch: str,
         settings: RemoteSettings = remote.DEFAULT,
+        folder: str = "",
     ) -> None:
-        """Opens or creates `<data_dir>/mirror`. Raises RepositoryUnreadable when the source is not there."""
+        """Opens or creates `<data_dir>/mirror`. `folder`: in which the fleet stands. Raises
+        RepositoryUnreadable when the source is not there."""
         self.source = source
         self.branch = branch
         self.status_branch = status_branch
@@ -76,7 +78,7 @@ class Mirror:
                 alternates.write_text(borrowed)
         else:
             alternates.unlink(missing_ok=True)
-        self.repository = Repository(self.path)
+        self.repository = Repository(self.path, (folder,))
         self.repositories = Repositories(self.repository, data_dir / SOURCES)
         self._remote = Remote(self.repository, source, settings) if self.is_remote else None
         self._move_former_ref()

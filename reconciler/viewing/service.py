@@ -22,10 +22,10 @@ _PATIENCE = 10.0
 """Seconds in which a question has to be asked."""
 
 
-def serve(listener: socket.socket, data_dir: Path, source: str, renders: Renders = NOWHERE) -> None:
-    """Until it is told to stop, or its parent ends. `source`, `renders`: see Viewer."""
+def serve(listener: socket.socket, data_dir: Path, source: str, renders: Renders = NOWHERE, folder: str = "") -> None:
+    """Until it is told to stop, or its parent ends. `source`, `renders`, `folder`: see Viewer."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
-    asyncio.run(_serve(listener, Viewer(data_dir, source, renders=renders)))
+    asyncio.run(_serve(listener, Viewer(data_dir, source, renders=renders, folder=folder)))
 
 
 async def _serve(listener: socket.socket, viewer: Viewer) -> None:

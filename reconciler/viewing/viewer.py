@@ -56,8 +56,12 @@ class Viewer:
     """`source`: the fleet's repository as the mirror in `data_dir` has it. Call it in an event loop's thread, in a
     process without others."""
 
-    def __init__(self, data_dir: Path, source: str, limits: ViewerLimits = _USUAL, renders: Renders = NOWHERE) -> None:
-        """`renders`: for directories that are rendered; it has begun with nothing. Raises OSError."""
+    def __init__(
+        self, data_dir: Path, source: str, limits: ViewerLimits = _USUAL, renders: Renders = NOWHERE, folder: str = ""
+    ) -> None:
+        """`renders`: for directories that are rendered; it has begun with nothing. `folder`: in which the fleet stands.
+        Raises OSError."""
+        self._folders: tuple[str, ...] = (folder,)
         self._renders = renders
         self._mirror, self._source, self._sources = data_dir / "mirror", source, data_dir / SOURCES
         self._shelf = Shelf(data_dir / KEPT, limits.shelf)
@@ -106,7 +110,7 @@ class Viewer:
         room = self._shelf.room()
 
         def fill() -> str:
-            repo, renders, sources = Repository(self._git), self._renders, self._sources
+            repo, renders, sources = Repository(self._git, self._folders), self._renders, self._sources
             filling = CommitFilling(
                 repo, commit, asked.path, status, children=asked.children, sources=sources, renders=renders
             )
@@ -124,6 +128,7 @@ class Viewer:
         """The status commit to begin from, and the commit that it names."""
         try:
             self._recordings.refresh(Repository(self._mirror))
+            self._folders = self._recordings.folders or self._folders
             status = self._recordings.of(self._repo(), commit)
             return status, RecordedFleet(self._repo(), status).source.id if status else ""
         except RepositoryError as error:
@@ -139,6 +144,7 @@ class Viewer:
         try:
             if self._opened is None:
                 self._opened = beside(self._mirror, self._git)
+            self._opened.folders = self._folders
             self._opened.let_go()
             return self._opened
         except (OSError, RepositoryError) as error:
