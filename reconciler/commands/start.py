@@ -218,11 +218,14 @@ class Start:
         head, file = heads.desired, joined(asked, FILE)
         there = head is not None and self._repo.entry_at(self._repo.commit(head).tree, file) is not None
         if head is None or not is_moved(self._repo, named, head):
-            raise StartRefused(
-                f"{text}\nIf it is to move, move all of it in one commit first:\n"
-                f"  git mv {joined(named, FILE)} {joined(named, TOP)} {asked or '.'}/\n"
-                f"If {now} holds another fleet, give that a status branch of its own (spec.statusBranch of {file})."
-            )
+            if there:
+                more = (
+                    f"The fleet in {now} is another, and needs a status branch of its own: spec.statusBranch of {file}"
+                )
+            else:
+                what = f"{joined(named, FILE)} {joined(named, TOP)} {asked or '.'}/"
+                more = f"If it is to move to {now}, move all of it in one commit first, like:\n  git mv {what}"
+            raise StartRefused(f"{text}\n{more}")
         if not there or not self._repo.is_ancestor(served.id, head):
             why = "does not contain the commit that was served" if there else f"has no {file}"
             raise StartRefused(f"{text}\n{self._settings.branch} {why}, so it did not move there.")

@@ -15,10 +15,11 @@ from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.schemas import check
 from reconciler.layout.yamldoc import line_of, parse
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.folder import FILE as _FILE
 from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository
 
-FILE = "treeplane.yaml"
+FILE = _FILE
 STATUS_BRANCH = "treeplane/status"
 TAKE, REFUSE = "Take", "Refuse"
 AUTHENTICATED = "Authenticated"

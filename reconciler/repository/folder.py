@@ -7,6 +7,8 @@ them are the fleet's follows from the folder alone. What stands outside of it is
 
 from __future__ import annotations
 
+FILE = "treeplane.yaml"
+"""What makes a folder that of a fleet."""
 _LONGEST, _DEEPEST = 400, 8
 _ANYWHERE = {"", ".", ".."}
 _ROOM = "workspaces"

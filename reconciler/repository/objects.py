@@ -20,6 +20,7 @@ from weakref import finalize
 
 from reconciler.repository import library
 from reconciler.repository.errors import RepositoryUnreadable
+from reconciler.repository.folder import FILE, joined
 
 Kind = Literal["tree", "blob", "commit", "link", "rendered"]
 
@@ -261,10 +262,10 @@ class Repository:
 
     def folder_at(self, tree_id: str) -> str:
         """In which of the folders the fleet stands in a commit's tree; the newest where it is in none."""
-        newest, *before = self.folders
-        if before and self.tree_at(tree_id, newest) is None:
-            return next((each for each in before if self.tree_at(tree_id, each) is not None), newest)
-        return newest
+        if len(self.folders) == 1:
+            return self.folders[0]
+        there = (each for each in self.folders if self.entry_at(tree_id, joined(each, FILE)) is not None)
+        return next(there, self.folders[0])
 
     def stood_in(self, folders: Iterable[str]) -> None:
         """The fleet stood in these folders, too, before it was moved to that in which it is looked for."""

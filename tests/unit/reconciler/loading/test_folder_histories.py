@@ -1,5 +1,5 @@
-"""A fleet in a folder of a repository is the fleet that it would be at the top: over generated histories, with commits in
-between that are nothing to it."""
+"""A fleet in a folder of a repository is the fleet that it would be at the top: over generated histories, with commits
+in between that are nothing to it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def seen(fleet: LoadedFleet) -> dict[str, Any]:
         labels = {k: v for k, v in (metadata.get("labels") or {}).items() if not k.startswith("internal.")}
         file = (metadata.get("annotations") or {}).get("treeplane.dev/source-path", "")
         out[f"{path} {resource} {namespace}/{name}"] = (
-            _told(file), value.get("data"), sorted(labels), metadata.get("generation"), "deletionTimestamp" in metadata,
+            _told(file), value.get("data") if resource != "secrets" else None, sorted(labels),
+            metadata.get("generation"), "deletionTimestamp" in metadata,
         )  # fmt: skip
     return out
 
