@@ -22,6 +22,7 @@ from typing import NamedTuple
 from apiserver.model.commits import own
 from apiserver.model.failures import described
 from reconciler.commands import answers, fleetfolder
+from reconciler.commands.failure import Failure
 from reconciler.commands.rendering import renderer_of_user
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.fleet import FILE, REFUSE, FleetConfig, read_fleet
@@ -124,7 +125,10 @@ class _Judging:
     def _run(self, move: _RefMove, moves: Sequence[_RefMove]) -> HookAnswer | None:
         old, new, ref = move
         there = Repository(self._git_dir)
-        fleetfolder.settle(there, None, self._git_dir, self.folder)
+        try:
+            fleetfolder.settle(there, None, self._git_dir, self.folder)
+        except Failure as several:
+            raise _NotJudged(f"{several.message}: have the hook name its fleet with --path") from None
         recorded = self._recorded(there, move)
         if recorded is None or ref != f"{_HEADS}{recorded.facts().branch}":
             return None

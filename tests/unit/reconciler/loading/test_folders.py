@@ -7,12 +7,23 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.fleetrepo import TREEPLANE_YAML, FleetRepo
-from support.loadedfleet import A, LoadedFleet, configmap
+from support.loadedfleet import BEGINNING, A, LoadedFleet, configmap
+from support.ownedfleet import MadeUpPushes
+from support.signing import Person, needs_ssh
 
+from apiserver.model.errors import StatusError
+from reconciler.layout.draft import Draft
 from reconciler.layout.reach import reach
 from reconciler.layout.tree import WorkspaceTree
+from reconciler.loading.heads import BranchSettings
+from reconciler.loading.loader import Loader
+from reconciler.loading.sealedsecrets import creation_for
+from reconciler.loading.vouching import Vouching
 from reconciler.repository.objects import Repository
+from reconciler.signatures.own import CommitKey
+from reconciler.signatures.verifier import Verifier
 
 FOLDER = "fleets/prod"
 Make = Callable[..., LoadedFleet]
@@ -44,8 +55,8 @@ def test_a_commit_elsewhere_is_served_at_once_and_writes_nothing(make: Make) -> 
 def test_paths_are_those_of_the_repository(make: Make) -> None:
     fleet = make()
     fleet.begin({f"{A}/bad.yaml": "kind: ConfigMap\n"})
-    [error] = fleet.held()["root:a"]
-    assert error.startswith(f"{FOLDER}/{A}/bad.yaml:1")
+    errors = fleet.held()["root:a"]
+    assert [error for error in errors if not error.startswith(f"{FOLDER}/{A}/bad.yaml:1")] == []
     app = fleet.get("root:b", "configmaps", "app")
     assert app["metadata"]["annotations"]["treeplane.dev/source-path"] == f"{FOLDER}/workspaces/root/b/app.yaml"
 
@@ -136,3 +147,68 @@ def test_what_is_ignored_above_the_folder_says_nothing_below_it(make: Make) -> N
     assert "root:a" in fleet.paths()
     tree = WorkspaceTree(Repository(fleet.repo.path, (FOLDER,)), fleet.repo.repo.commit(fleet.repo.head).tree)
     assert tree.fault() is None
+
+
+def test_rules_of_encryption_above_the_folder_are_nobodys_to_follow(make: Make) -> None:
+    """They name who can read what this server writes; whoever may write there is not asked who he is."""
+    fleet = make()
+    fleet.begin()
+    fleet.repo.elsewhere({".sops.yaml": "a: [", "fleets/.sops.yaml": "a: ["})
+    repo, file = fleet.mirror.repository, f"{FOLDER}/{A}/new.yaml"
+    assert creation_for(Draft(repo, repo.commit(fleet.repo.head).tree), file) is None
+    fleet.repo.commit({".sops.yaml": "a: ["})
+    with pytest.raises(StatusError, match=f"{FOLDER}/.sops.yaml cannot be read"):
+        creation_for(Draft(repo, repo.commit(fleet.repo.head).tree), file)
+
+
+class SignedFolder(LoadedFleet):
+    """One whose commits have to be signed."""
+
+    def new_loader(self, branch: BranchSettings | None = None) -> Loader:
+        vouching = Vouching(MadeUpPushes(), Verifier(CommitKey(Ed25519PrivateKey.generate())), self.keys / "signers")
+        return super().new_loader(branch or BranchSettings(vouching=vouching))
+
+
+@needs_ssh
+@pytest.mark.parametrize("mode", ["Head", "Every"])
+def test_others_commits_need_no_signature_unless_they_allow_something(tmp_path: Path, mode: str) -> None:
+    alice, repo = Person("alice"), FleetRepo(tmp_path / "signed.git", folder=FOLDER)
+    said = {"treeplane.yaml": f"{TREEPLANE_YAML}spec: {{verification: {{mode: {mode}}}}}\n"}
+    with closing(SignedFolder(tmp_path / "signed", repo)) as fleet:
+        signers = fleet.keys / "signers"
+        signers.mkdir(parents=True)
+        (signers / "allowed_signers").write_text(alice.line())
+        first = repo.commit({**BEGINNING, **said, "signers/allowed_signers": alice.line()}, sign=alice.sign)
+        fleet.load()
+        assert fleet.fleet().commit.id == first
+
+        def data() -> object:
+            return fleet.get("root:a", "configmaps", "app")["data"]
+
+        repo.commit({f"{A}/app.yaml": configmap(b="alice's")}, sign=alice.sign)
+        others = repo.elsewhere({"services/main.go": "package main\n"})
+        fleet.load()
+        assert fleet.fleet().commit.id == others
+        assert data() == {"b": "alice's"}
+
+        for allowing in ("Allow-Delete: ", "allow-push: "):
+            repo.elsewhere({"services/main.go": allowing}, f"Nothing to see\n\n{allowing}{'0' * 40}\n")
+            fleet.load()
+            assert fleet.fleet().commit.id == others
+            repo.reset(others)
+        side = repo.elsewhere({"services/x": "y"}, f"Aside\n\nAllow-Delete: {'0' * 40}\n")
+        repo.reset(others)
+        repo.elsewhere({"services/y": "z"})
+        fleet.load()
+        before = fleet.fleet().commit.id
+        with_folder, repo.folder = repo.folder, ""
+        repo.merge({"services/x": "y"}, side)
+        repo.folder = with_folder
+        fleet.load()
+        assert fleet.fleet().commit.id == before  # what is merged allows as well
+        repo.reset(before)
+
+        repo.commit({f"{A}/app.yaml": configmap(b="mallory's")})
+        repo.elsewhere({"services/main.go": "package other\n"})
+        fleet.load()
+        assert data() == {"b": "alice's"}
