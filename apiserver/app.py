@@ -21,8 +21,8 @@ from apiserver.endpoints.exchange import ASGIScope, Message, Receive, Send
 from apiserver.endpoints.git import GitEndpoint, Hosted
 from apiserver.endpoints.gitpushes import WrittenPushes
 from apiserver.endpoints.listcounts import ListCounts
-from apiserver.logs.requestids import HEADER, RequestIds
 from apiserver.endpoints.ringing import PUSH_PATH, PushWebhook
+from apiserver.logs.requestids import HEADER, RequestIds
 from apiserver.push import notify_push
 from apiserver.registry.holding import check_holder
 from apiserver.settings import ServerSettings

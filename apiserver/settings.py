@@ -44,6 +44,17 @@ class Common:
         )
     )
     branch: str = option("main", told=Option("The branch that is served."))
+    path: str = option(
+        "",
+        told=Option(
+            "The folder of the repository in which the fleet stands.",
+            document="The folder of the repository in which the fleet stands, as a path from its top; see "
+            "[repositories](repositories.md#a-folder-of-a-repository).",
+            shown="the top",
+            metavar="FOLDER",
+            form="folder",
+        ),
+    )
     most_objects: int = option(
         0,
         told=Option(

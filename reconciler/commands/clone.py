@@ -5,28 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from reconciler.commands import fleetfolder
 from reconciler.commands.failure import Failure
 from reconciler.layout.tree import ROOT
 from reconciler.repository.command import git
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository
 
 
-def clone_of(directory: Path) -> tuple[Path, Repository]:
-    """The top of the work tree that a directory is in, and its repository. Raises RepositoryError."""
+def clone_of(directory: Path, folder: str = "") -> tuple[Path, Repository]:
+    """The top of the work tree that a directory is in, and its repository. `folder`: see `opened`. Raises
+    RepositoryError."""
     here = directory.absolute()
     for above in (here, *here.parents):
         if (above / ".git").exists():
-            return above, Repository(above)
+            repo = Repository(above)
+            fleetfolder.settle(repo, above, here, folder)
+            return above, repo
     raise Failure(f"{directory} is in no clone", "go to a clone of the fleet's repository, or name one", 2)
 
 
-def opened(directory: Path) -> tuple[Repository, Path | None]:
-    """The repository that a directory is in, or is, and the top of its work tree, None where it has none."""
+def opened(directory: Path, folder: str = "") -> tuple[Repository, Path | None]:
+    """The repository that a directory is in, or is, and the top of its work tree, None where it has none. `folder`: of
+    the fleet, "": as fleetfolder finds it."""
     try:
         if (directory / "HEAD").is_file() and (directory / "objects").is_dir():
-            return Repository(directory), None
-        top, repo = clone_of(directory)
+            repo = Repository(directory)
+            fleetfolder.settle(repo, None, directory, folder)
+            return repo, None
+        top, repo = clone_of(directory, folder)
     except RepositoryError as error:
         raise Failure(str(error), code=2) from error
     return repo, top
@@ -48,8 +56,9 @@ class WorkTree(NamedTuple):
     def place(self, directory: Path) -> str:
         """The same of one that can be that of a workspace and move."""
         found = self.named(directory)
-        if not found.startswith(f"{ROOT}/"):
-            raise Failure(f"{found} is no workspace: those that move stand below {ROOT}/", "", 2)
+        root = joined(self.repo.folders[0], ROOT)
+        if not found.startswith(f"{root}/"):
+            raise Failure(f"{found} is no workspace: those that move stand below {root}/", "", 2)
         return found
 
     def require_committed(self, place: str) -> None:

@@ -23,9 +23,10 @@ DIFFERENT, HELD, FAILED = 1, 3, 4
 """Exit codes: something would be another; something would be held; it could not be found out."""
 
 
-def compare(directory: Path, asked: str) -> ChangeReview:
-    """Of the clone that a directory is in. `asked`: `A..B`, `A...B`, `A`; "" for what is served and the work tree."""
-    clone, top = opened(directory)
+def compare(directory: Path, asked: str, folder: str = "") -> ChangeReview:
+    """Of the clone that a directory is in. `asked`: `A..B`, `A...B`, `A`; "" for what is served and the work tree.
+    `folder`: see clone.opened."""
+    clone, top = opened(directory, folder)
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         try:
             ends = find(clone, top, CommitRange.parse(asked), Path(scratch) / "repo")

@@ -30,14 +30,14 @@ _HOSTED = "repo/fleet.git"
 """The repository that a server hosts, below its data directory."""
 
 
-def drill(source: str, branch: str, keys: Path | None) -> Drill:
+def drill(source: str, branch: str, keys: Path | None, folder: str = "") -> Drill:
     """`source`: a URL, a repository, or a data directory with one; "" for the clone that this is called in. `keys`: the
-    server's keys/, or a backup of them."""
-    where = _location(source)
+    server's keys/, or a backup of them. `folder`: in which the fleet stands."""
+    where, around = _location(source)
     set_fsync(False)  # what is written is thrown away
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         try:
-            return _drilled(where, branch, keys, Path(scratch))
+            return _drilled(where, branch, keys, Path(scratch), folder or around)
         except NothingRecorded as error:
             raise Failure(str(error), error.hint) from error
         except Undecided as error:
@@ -53,12 +53,17 @@ def exit_code(found: Drill) -> int:
     return 0 if found.good else DIFFERENT
 
 
-def _drilled(where: str, branch: str, keys: Path | None, scratch: Path) -> Drill:
+def _drilled(where: str, branch: str, keys: Path | None, scratch: Path, folder: str) -> Drill:
     began = time.monotonic()
-    cloned = clone(where, branch, scratch)
+    cloned = clone(where, branch, scratch, folder)
     served = cloned.recorded.facts().branch
     if served not in ("", branch):
         raise Failure(f"this fleet is served from branch {served}, as its status branch says", f"--branch {served}", 2)
+    stands = cloned.recorded.facts().folders[0]
+    if stands != folder:
+        raise Failure(
+            f"this fleet stands in {stands or 'no folder'}, as its status branch says", f"--path {stands or '.'}", 2
+        )
     took = time.monotonic() - began
     try:
         with closing(renderer_of_user()) as renders:
@@ -72,16 +77,18 @@ def _drilled(where: str, branch: str, keys: Path | None, scratch: Path) -> Drill
         ) from error
 
 
-def _location(source: str) -> str:
+def _location(source: str) -> tuple[str, str]:
+    """Where it is, and the folder of the fleet as far as where this is called says it."""
     try:
         if not source:
-            return str(clone_of(Path())[0])
+            top, repo = clone_of(Path())
+            return str(top), repo.folders[0]
         kind = kind_of_source(source)
     except RepositoryError as error:
         raise Failure(str(error), code=2) from error
     if kind != "directory":
-        return source
+        return source, ""
     hosted = Path(source) / _HOSTED
     if is_repository(hosted):
-        return str(hosted)
+        return str(hosted), ""
     raise Failure(f"{source} is no repository", "name a repository, its URL, or the data directory of a server", 2)

@@ -18,6 +18,7 @@ from reconciler.commands import addresses
 from reconciler.commands.settings import Address
 from reconciler.forges import address
 from reconciler.forges.errors import NotSaid
+from reconciler.repository import folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +95,20 @@ def _led_to(text: str) -> str:
     return text
 
 
+def _folder(text: str) -> str:
+    found = folder.named(text)
+    why = folder.unfit(found)
+    if why:
+        raise ValueError(f"{text!r} can be no folder of a fleet: {why}")
+    return found
+
+
 FORMS = {
     "": OptionForm(str),
     "address": OptionForm(_address),
     "commit": OptionForm(_commit),
     "ip": OptionForm(_ip),
+    "folder": OptionForm(_folder),
     "forge": OptionForm(_told),
     "forge-target": OptionForm(_led_to),
     "https": OptionForm(lambda text: addresses.external_url(text) if text else ""),

@@ -32,6 +32,7 @@ from reconciler.layout.tree import ROOT
 from reconciler.layout.yamldoc import parse
 from reconciler.rendering.rendering import Renders
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.folder import joined
 from reconciler.review.revisions import BadRange
 from reconciler.review.telling.harmless import plain
 
@@ -115,7 +116,7 @@ def _log(asked: HistoryAsked, most: int, renders: Renders) -> FleetLog:
         if directory and tree.at(directory) is None:
             raise nothing_there(tree, clone.named(where))
         if objects.name:
-            place = place_of(tree, directory or ROOT)
+            place = place_of(tree, directory or tree.root)
             object_in(history, history.repo.commit(history.head), place, objects)
     return found
 
@@ -163,4 +164,5 @@ def _where(clone: AskedClone, asked: HistoryAsked, typed: HistoryWords) -> str:
     if said:
         return clone.named(said)
     inside = clone.within(".")
-    return inside if f"{inside}/".startswith(f"{ROOT}/") else "root"
+    root = joined(clone.repo.folders[0], ROOT)
+    return inside if f"{inside}/".startswith(f"{root}/") else "root"

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from apiserver.model import paths
 from reconciler.history.kinds import is_known
 from reconciler.layout.tree import ROOT
+from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository
 from reconciler.review.revisions import BadRange
 
@@ -71,7 +72,8 @@ def _word(clone: AskedClone, word: str) -> dict[str, str]:
         return {"kind": kind} | ({"name": name} if slash else {})
     if paths.is_path(word) and word.split(":", maxsplit=1)[0] == "root":
         return {"path": word}
-    if (clone.here / word).is_dir() or word.startswith((f"{ROOT}/", "./", "../")) or word in (ROOT, ".", ".."):
+    root = joined(clone.repo.folders[0], ROOT)
+    if (clone.here / word).is_dir() or word.startswith((f"{root}/", "./", "../")) or word in (root, ".", ".."):
         return {"path": word}
     if clone.repo.resolve(word) or clone.repo.resolve(f"origin/{word}") or ".." in word or word.startswith("-"):
         return {"revision": word}

@@ -122,7 +122,9 @@ class Holder:
         self._proposals = proposals(settings, store, mirror, trial, self._check_ours)
         if settings.hosted:
             ref = f"refs/heads/{settings.branch}"
-            judge = PushJudge(Path(settings.source), mirror.path, ref, store, trial, vouching)
+            judge = PushJudge(
+                Path(settings.source), mirror.path, ref, store, trial, vouching, mirror.repository.folders
+            )
             self._pushes = Pushes(judge, self._lookout.wake.set)
         self._who = WhoPushed(store, mirror.repository, vouching)
         self._outcomes = Outcomes(store, mirror.repository, settings.branch, wanted=settings.announces)
@@ -422,8 +424,8 @@ class Holder:
         if self._lends():
             return self._large
         repo, most = self._mirror.repository, _LARGE_COMMIT * LARGE
-        served = repo.commit(tree.fleet(self._store).commit.id).tree
-        return added(repo, served, repo.commit(head).tree, most) > most
+        served, new = (repo.fleet_at(each) for each in (tree.fleet(self._store).commit.id, head))
+        return added(repo, served, new, most) > most
 
     def _meanwhile(self) -> None:
         """Between two workspaces of a commit that is being loaded: what was pushed or written since goes before the

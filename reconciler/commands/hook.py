@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 from apiserver.model.commits import own
 from apiserver.model.failures import described
-from reconciler.commands import answers
+from reconciler.commands import answers, fleetfolder
+from reconciler.commands.failure import Failure
 from reconciler.commands.rendering import renderer_of_user
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.fleet import FILE, REFUSE, FleetConfig, read_fleet
@@ -32,6 +33,7 @@ from reconciler.loading.vouching import Vouching
 from reconciler.rendering.rendering import Renders
 from reconciler.repository.borrowed import borrow
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository
 from reconciler.repository.pushrecords import PushRecords
 from reconciler.review.barring import barred
@@ -67,9 +69,11 @@ class _NotJudged(Exception):
     """Says why."""
 
 
-def judge_push(environment: Mapping[str, str], given: Iterable[str], signers: Path | None = None) -> HookAnswer:
+def judge_push(
+    environment: Mapping[str, str], given: Iterable[str], signers: Path | None = None, folder: str = ""
+) -> HookAnswer:
     """`given`: a line `<old> <new> <ref>` for each ref. One at most is the served branch. `signers`: as `keys/signers`
-    of a server."""
+    of a server. `folder`: in which the fleet stands, "": at the top, or in the only one."""
     git_dir = Path(environment.get("GIT_DIR", ".")).absolute()
     moves = [_RefMove(*found.groups()) for line in given if (found := _LINE.fullmatch(line)) is not None]
     for move in moves:
@@ -77,6 +81,7 @@ def judge_push(environment: Mapping[str, str], given: Iterable[str], signers: Pa
             continue  # a branch that begins
         with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch, closing(renderer_of_user()) as renders:
             judging = _Judging(Path(scratch), git_dir, [*_pushed(environment)], signers, renders)
+            judging.folder = folder
             answer = judging.answer(move, moves)
         if answer is not None:
             return answer
@@ -97,6 +102,7 @@ class _Judging:
         self, scratch: Path, git_dir: Path, pushed: Iterable[Path], signers: Path | None, renders: Renders
     ) -> None:
         self._scratch, self._git_dir, self._pushed, self._renders = scratch, git_dir, pushed, renders
+        self.folder = ""
         self._vouching = Vouching(PushRecords(None), Verifier(None, scratch), signers or scratch / "nobody")
         self._must = True  # for all that is known so far
 
@@ -119,6 +125,10 @@ class _Judging:
     def _run(self, move: _RefMove, moves: Sequence[_RefMove]) -> HookAnswer | None:
         old, new, ref = move
         there = Repository(self._git_dir)
+        try:
+            fleetfolder.settle(there, None, self._git_dir, self.folder)
+        except Failure as several:
+            raise _NotJudged(f"{several.message}: have the hook name its fleet with --path") from None
         recorded = self._recorded(there, move)
         if recorded is None or ref != f"{_HEADS}{recorded.facts().branch}":
             return None
@@ -174,7 +184,7 @@ def _is_fleet(ends: Ends) -> bool:
         read_fleet(ends.repo, tree)
     except BadFile:
         return False
-    return ends.repo.tree_at(tree, ROOT) is not None
+    return ends.repo.tree_at(tree, joined(ends.repo.folder_at(tree), ROOT)) is not None
 
 
 def _served(there: Repository, recorded: RecordedFleet) -> FleetConfig:

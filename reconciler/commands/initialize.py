@@ -13,6 +13,7 @@ from pathlib import Path
 
 from reconciler.commands.again import typed
 from reconciler.commands.failure import Failure
+from reconciler.repository.folder import unfit
 
 _BRANCH = "main"
 """The one that `treeplane up` serves if nothing else is said."""
@@ -73,16 +74,31 @@ def _written(target: Path, content: bytes) -> str:
 def next_steps(directory: Path) -> tuple[str, ...]:
     """What has a fleet's files served. git first, if there is no repository yet; what is in it already is committed by
     its owner's words."""
-    steps = [] if directory.resolve() == Path.cwd() else [f"cd {shlex.quote(str(directory))}"]
+    top, folder = _around(directory)
+    here = top if folder else directory
+    steps = [] if here.resolve() == Path.cwd() else [f"cd {shlex.quote(str(here))}"]
     branch = _git(directory, "symbolic-ref", "--short", "HEAD")
     if not branch:
         steps.append(f"git init --initial-branch {_BRANCH}")
-    ignore = directory / ".gitignore"
-    if ignore.is_file() and _IGNORED not in ignore.read_text(errors="replace").split():
+    ignore = here / ".gitignore"
+    said = ignore.read_text(errors="replace").split() if ignore.is_file() else []
+    if (ignore.is_file() or folder) and _IGNORED not in said:
         steps.append(f"echo {_IGNORED} >> .gitignore")
-    steps += ["git add .", "git commit -m 'A fleet to begin with'"]
+    steps += [f"git add {shlex.quote(folder)} .gitignore" if folder else "git add ."]
+    steps.append("git commit -m 'A fleet to begin with'")
     other = f" --branch {shlex.quote(branch)}" if branch not in ("", _BRANCH) else ""
-    return (*steps, f"{_program()} up .{other}")
+    inside = f" --path {shlex.quote(folder)}" if folder else ""
+    return (*steps, f"{_program()} up .{inside}{other}")
+
+
+def _around(directory: Path) -> tuple[Path, str]:
+    """The top of the work tree that a directory is in, and its path from there, "" where it is the top or in none."""
+    said = _git(directory, "rev-parse", "--show-toplevel")
+    top, here = Path(said) if said else directory, directory.resolve()
+    if top.resolve() == here or not here.is_relative_to(top.resolve()):
+        return directory, ""
+    folder = here.relative_to(top.resolve()).as_posix()
+    return top, "" if unfit(folder) else folder
 
 
 def _git(directory: Path, *words: str) -> str:

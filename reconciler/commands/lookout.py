@@ -18,6 +18,7 @@ from reconciler.layout.fleet import status_branch
 from reconciler.repository.errors import DivergedStatus, RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.watch import HeadWatcher
+from reconciler.statusbranch.clones import stood_in
 from reconciler.statusbranch.naming import Undecided, described, in_use, served_before
 
 _AGAIN = 1.0
@@ -116,6 +117,7 @@ class Lookout:
     def _name(self, head: str) -> bool:
         """Whether the status branch is called otherwise than was thought."""
         mirror = self._mirror
+        stood_in(mirror.repository, mirror.status())
         known = served_before(mirror.repository)
         try:
             found = (

@@ -59,6 +59,8 @@ def _said(directory: Path, command: str) -> tuple[str, str]:
     there = _what_is_there(directory)
     text = f"{directory} is no fleet: it has no {FILE}" + (f", and holds {there}" if there else "")
     found = list(dict.fromkeys([*_above(directory), *islice(_below(directory), _SHOWN)]))
+    if not found and (top := _clone(directory)) is not None:
+        found = list(islice(_below(top), _SHOWN))
     if found:
         return text, "\n".join(("the nearest fleet:", *(f"  {command} {_from_here(each)}" for each in found[:_SHOWN])))
     return text, f"begin with:\n  treeplane init {_from_here(directory)}"
@@ -81,6 +83,11 @@ def _is_fleet(directory: Path) -> bool:
 
 def _above(directory: Path) -> Iterator[Path]:
     yield from islice((each for each in directory.resolve().parents if _is_fleet(each)), 1)
+
+
+def _clone(directory: Path) -> Path | None:
+    """The top of the work tree that it is in: a fleet may stand in another folder of that."""
+    return next((each for each in directory.resolve().parents if (each / ".git").exists()), None)
 
 
 def _below(directory: Path) -> Iterator[Path]:

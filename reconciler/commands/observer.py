@@ -129,6 +129,7 @@ class Observer:
         """One status commit; what cannot be read is tried again at the next look."""
         self._is_held_by(claim_of(self._mirror.repository, recorded.commit.id).writer or self._holder)
         try:
+            self._mirror.repository.folders = recorded.facts().folders  # the holder may have followed a move
             looked = self._shown.follow(recorded, self._holder, also)
         except RepositoryError as error:
             text = f"status commit {recorded.commit:.10} cannot be shown: {error}"

@@ -47,7 +47,7 @@ _TAKE = "take\n"
 @dataclass(frozen=True, slots=True)
 class PushJudge:
     """`mirror`: a repository that has all of the hosted one; `ref`: the served branch's. `vouching`: who stands for
-    what is pushed."""
+    what is pushed. `folders`: of the fleet, see Repository."""
 
     git_dir: Path
     mirror: Path
@@ -55,6 +55,7 @@ class PushJudge:
     store: Store
     trial: Trial
     vouching: Vouching
+    folders: tuple[str, ...] = ("",)
 
     def answer(self, asked: PushQuestion) -> str:
         """What the hook reads: whether to refuse, and what to say."""
@@ -71,7 +72,7 @@ class PushJudge:
 
     def _judged(self, asked: PushQuestion) -> str:
         incoming = PushedObjects(self.git_dir, asked.name)
-        with incoming.read(self.mirror) as repo, self.store.view() as view:
+        with incoming.read(self.mirror, self.folders) as repo, self.store.view() as view:
             for commit in (asked.old, asked.new):
                 repo.commit(commit)  # it is there
             config = served_config(repo, tree.fleet(view).commit.id)

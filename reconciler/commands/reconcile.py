@@ -56,7 +56,12 @@ class Reconciler:
         self._renderer = renderer_of_server(settings.data_dir, settings.rendering_kubectl, settings.rendering_helm)
         self._store: Store | None = None
         self._mirror = Mirror(
-            settings.data_dir, settings.source, settings.branch, STATUS_BRANCH, access=settings.access
+            settings.data_dir,
+            settings.source,
+            settings.branch,
+            STATUS_BRANCH,
+            access=settings.access,
+            folder=settings.path,
         )
         self._lookout = Lookout(self._mirror, self._teller)
 

@@ -13,6 +13,7 @@ from apiserver.auth.pki import SHARD_ADMIN
 from apiserver.auth.user import MASTERS, User
 from apiserver.endpoints.githooks import install_hooks
 from apiserver.model.hostedrepository import URL
+from reconciler.commands import fleetfolder
 from reconciler.commands.failure import Failure
 from reconciler.commands.nofleet import require_whole
 from reconciler.layout.fleet import STATUS_BRANCH, status_branch
@@ -20,11 +21,13 @@ from reconciler.repository import origin
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.library import Sign
 from reconciler.repository.local import Local
+from reconciler.repository.mirror import STATUS_REF
 from reconciler.repository.objects import Repository
 from reconciler.repository.pushrecords import PushRecords
 from reconciler.repository.rehost import behind, rehost
 from reconciler.repository.seed import moved_on, seed
 from reconciler.repository.source import is_git_dir, kind_of_source
+from reconciler.statusbranch.clones import stood_in
 from reconciler.statusbranch.naming import Undecided, in_use, served_before
 
 _HOSTED = "repo/fleet.git"
@@ -41,9 +44,12 @@ class Source:
     notes: tuple[str, ...] = ()
 
 
-def resolve(repository: str, data_dir: Path, branch: str, urls: Sequence[str] = (), sign: Sign | None = None) -> Source:
+def resolve(
+    repository: str, data_dir: Path, branch: str, urls: Sequence[str] = (), sign: Sign | None = None, folder: str = ""
+) -> Source:
     """Makes `repo/fleet.git` of a plain directory, or of a clone of what was hosted, the first time, and uses it then.
-    `urls`: the server's own. `sign`: what signs the first commit of a plain directory."""
+    `urls`: the server's own. `sign`: what signs the first commit of a plain directory. `folder`: in which the fleet
+    stands."""
     try:
         kind = kind_of_source(repository)
     except (RepositoryError, ValueError) as error:
@@ -52,16 +58,20 @@ def resolve(repository: str, data_dir: Path, branch: str, urls: Sequence[str] = 
         return Source(repository, None)
     path = Path(repository).resolve()
     if kind == "repository":
-        return _rehosted(path, data_dir, branch, urls) if _was_hosted(path, urls) else Source(str(path), None)
-    return _hosted(path, data_dir, branch, sign)
+        if _was_hosted(path, urls):
+            return _rehosted(path, data_dir, branch, urls, folder)
+        with contextlib.suppress(RepositoryError):
+            fleetfolder.require(Repository(path), branch, folder)
+        return Source(str(path), None)
+    return _hosted(path, data_dir, branch, sign, folder)
 
 
-def check(repository: str, data_dir: Path) -> None:
+def check(repository: str, data_dir: Path, folder: str = "") -> None:
     """Raises Failure where `resolve` would make a repository of a directory that is no fleet, before there is a data
     directory; what names nothing is left to it."""
     with contextlib.suppress(RepositoryError, ValueError):
         if repository and kind_of_source(repository) == "directory" and not _git_dir(data_dir).exists():
-            require_whole(Path(repository), "treeplane up")
+            require_whole(Path(repository) / folder, "treeplane up")
 
 
 def _was_hosted(clone: Path, urls: Sequence[str]) -> bool:
@@ -83,7 +93,7 @@ def _was_hosted(clone: Path, urls: Sequence[str]) -> bool:
     return False
 
 
-def _rehosted(clone: Path, data_dir: Path, branch: str, urls: Sequence[str]) -> Source:
+def _rehosted(clone: Path, data_dir: Path, branch: str, urls: Sequence[str], folder: str) -> Source:
     git_dir = _git_dir(data_dir)
     notes = []
     if not git_dir.exists():
@@ -101,7 +111,7 @@ def _rehosted(clone: Path, data_dir: Path, branch: str, urls: Sequence[str]) -> 
             notes.append(f"clones come from another address: in each, git remote set-url origin {where}")
     elif behind(clone, git_dir, branch):
         notes.append(f"serving {git_dir}; {clone} has commits that it lacks: those are not served (push them)")
-    guard(str(git_dir), data_dir, branch, _status_branch(git_dir, data_dir, branch))
+    guard(str(git_dir), data_dir, branch, _status_branch(git_dir, data_dir, branch, folder))
     return Source(str(git_dir), git_dir, tuple(notes))
 
 
@@ -116,11 +126,11 @@ def _git_dir(data_dir: Path) -> Path:
     return data_dir / _HOSTED
 
 
-def _hosted(directory: Path, data_dir: Path, branch: str, sign: Sign | None) -> Source:
+def _hosted(directory: Path, data_dir: Path, branch: str, sign: Sign | None, folder: str) -> Source:
     git_dir = _git_dir(data_dir)
     notes = []
     if not git_dir.exists():
-        require_whole(directory, "treeplane up")
+        require_whole(directory / folder, "treeplane up")
         git_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             _put_there(git_dir, seed(directory, git_dir, branch, [data_dir], sign))
@@ -132,7 +142,7 @@ def _hosted(directory: Path, data_dir: Path, branch: str, sign: Sign | None) -> 
             f"serving {git_dir}; {directory}, which it was made of, is only a copy and differs from it: what stands "
             f"there is not served. To push that, in a clone:\n  {_taking(directory, data_dir)}"
         )
-    guard(str(git_dir), data_dir, branch, _status_branch(git_dir, data_dir, branch))
+    guard(str(git_dir), data_dir, branch, _status_branch(git_dir, data_dir, branch, folder))
     return Source(str(git_dir), git_dir, tuple(notes))
 
 
@@ -156,11 +166,14 @@ def _put_there(git_dir: Path, head: str) -> None:
         raise Failure(f"{git_dir} cannot be written: {error}") from error
 
 
-def _status_branch(git_dir: Path, data_dir: Path, branch: str) -> str:
+def _status_branch(git_dir: Path, data_dir: Path, branch: str, folder: str) -> str:
     """As the commit names it that was served last; where that is not known, see naming. Where that cannot tell, nothing
     is served."""
-    repo, mirror = Repository(git_dir), data_dir / "mirror"
-    served = served_before(Repository(mirror)) if is_git_dir(mirror) else ""
+    repo, mirror, served = Repository(git_dir, (folder,)), data_dir / "mirror", ""
+    if is_git_dir(mirror):
+        before = Repository(mirror)
+        stood_in(repo, before.ref(STATUS_REF))
+        served = served_before(before)
     head = repo.ref(f"refs/heads/{branch}")
     if served or head is None:
         return status_branch(repo, served or None)

@@ -16,9 +16,11 @@ from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.teller import Teller
 from reconciler.commands.traces import trace
 from reconciler.layout.errors import BadFile
-from reconciler.layout.fleet import read_fleet
+from reconciler.layout.fleet import FILE, fleet_id, read_fleet
+from reconciler.layout.tree import TOP
 from reconciler.loading.realtargets import real_targets
 from reconciler.repository.errors import PushRejected
+from reconciler.repository.folder import joined
 from reconciler.repository.messages import with_trailers
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.write import commit_tree, edit_tree
@@ -27,6 +29,7 @@ from reconciler.signatures.signers import Signers
 from reconciler.signatures.verifier import NotVerified, Verifier
 from reconciler.statusbranch import format
 from reconciler.statusbranch.claim import TAKES_OVER, Claim, Finding, claim_of, find
+from reconciler.statusbranch.naming import is_moved
 from reconciler.statusbranch.recorded import RecordedByNewer, RecordedFleet
 
 log = logging.getLogger(__name__)
@@ -81,6 +84,8 @@ class Start:
         for _ in range(_TRIES):
             found = self._begin(heads)
             if found is not None:
+                if found.recorded is not None:
+                    self._check_folder(heads, found.recorded)
                 if found.recorded is not None and not found.holder:
                     self._check_branch(heads, found.recorded)
                 return found
@@ -150,7 +155,7 @@ class Start:
             uid = read_fleet(self._repo, self._repo.commit(head).tree).uid
         except BadFile:
             uid = ""
-        return uid or self._repo.root_commit(head)
+        return uid or fleet_id(self._repo, head)
 
     # -- another's
 
@@ -169,13 +174,14 @@ class Start:
     def _taken_over(self, heads: Heads, claim: Claim, theirs: str) -> Beginning | None:
         """The branch says that it is ours before anything else is done. None where somebody was faster."""
         recorded = RecordedFleet(self._repo, theirs)
+        self._check_folder(heads, recorded)
         self._check_branch(heads, recorded)
         self._installation.claim(recorded.facts().id)
         epoch = claim.epoch + 1
         trailers = {format.TRAILER: str(recorded.source), **Claim(self._installation.writer, epoch).trailers()}
         message = with_trailers(f"{TAKES_OVER}{claim.writer}", [], trailers)
         # How far another's store was recorded tells nothing of ours: what is to be said again is looked for everywhere.
-        facts = replace(recorded.facts(), settled=0)
+        facts = replace(recorded.facts(), settled=0, folders=self._repo.folders)
         content = {format.FLEET: format.dump(facts.as_file())} if recorded.facts().arriving else {}
         tree = edit_tree(self._repo, recorded.tree, content)
         made = commit_tree(self._repo, tree, [theirs, recorded.source.id], message, sign=self._key.sign)
@@ -208,6 +214,31 @@ class Start:
 
     def _epoch(self, commit: str | None) -> int:
         return max(1, claim_of(self._repo, commit).epoch) if commit is not None else 1
+
+    def _check_folder(self, heads: Heads, recorded: RecordedFleet) -> None:
+        """The status branch belongs to a fleet in one folder. It goes on in another only where that was moved there:
+        the old place is empty, and the new one has a fleet and contains what was served."""
+        named, asked, served = recorded.facts().folders[0], self._settings.path, recorded.source
+        self._repo.stood_in(recorded.facts().folders)
+        if named == asked:
+            return
+        command = again(self._settings.command, "--path", named or ".")
+        was, now = (f"folder {each}" if each else "the top of the repository" for each in (named, asked))
+        text = f"this fleet stands in {was}, as its status branch says, and not in {now}. Go on with it:\n  {command}"
+        head, file = heads.desired, joined(asked, FILE)
+        there = head is not None and self._repo.entry_at(self._repo.commit(head).tree, file) is not None
+        if head is None or not is_moved(self._repo, named, head):
+            if there:
+                more = (
+                    f"The fleet in {now} is another, and needs a status branch of its own: spec.statusBranch of {file}"
+                )
+            else:
+                what = f"{joined(named, FILE)} {joined(named, TOP)} {asked or '.'}/"
+                more = f"If it is to move to {now}, move all of it in one commit first, like:\n  git mv {what}"
+            raise StartRefused(f"{text}\n{more}")
+        if not there or not self._repo.is_ancestor(served.id, head):
+            why = "does not contain the commit that was served" if there else f"has no {file}"
+            raise StartRefused(f"{text}\n{self._settings.branch} {why}, so it did not move there.")
 
     def _check_branch(self, heads: Heads, recorded: RecordedFleet) -> None:
         """The status branch belongs to one branch. Another one takes it over only where that was renamed to it: the old

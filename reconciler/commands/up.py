@@ -69,7 +69,7 @@ def up(settings: UpSettings) -> None:
     common = settings.common
     _check_files(settings.serving)
     _check_told(settings.reconciling)
-    check(settings.starting.repository, common.data_dir)
+    check(settings.starting.repository, common.data_dir, common.path)
     private_directory(common.data_dir)
     with _only_one(common.data_dir):
         _check_store(ServerSettings(common.data_dir, common.keys_dir).store_dir)
@@ -82,7 +82,7 @@ def up(settings: UpSettings) -> None:
         urls = [server.url, server.local_url]
         repository = _remembered(settings)
         _check_access(repository, settings.reaching)
-        source = resolve(repository, common.data_dir, common.branch, urls, _commit_key(settings).sign)
+        source = resolve(repository, common.data_dir, common.branch, urls, _commit_key(settings).sign, common.path)
         server = replace(server, git_dir=source.hosted)
         with journal(settings.logging) as outlets:
             _Run(settings, server, source, certificates, listener, outlets).run()

@@ -23,6 +23,7 @@ import yaml
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.stores import open_at
+from reconciler.commands import fleetfolder
 from reconciler.commands.answers import deletions
 from reconciler.commands.answers import moves as told_moves
 from reconciler.commands.dangling import Dangling
@@ -30,6 +31,7 @@ from reconciler.commands.failure import Failure
 from reconciler.commands.nofleet import require_fleet
 from reconciler.commands.rendering import renderer_of_user
 from reconciler.layout.errors import LayoutError
+from reconciler.layout.fleet import FILE
 from reconciler.layout.part import Part
 from reconciler.loading.changeset import ChangeKind, ChangeSet, together
 from reconciler.loading.identities import Identities
@@ -41,6 +43,7 @@ from reconciler.plan.deletions import RefusedDeletion
 from reconciler.rendering.rendering import Renders
 from reconciler.repository import borrowed
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.folder import unfit
 from reconciler.repository.objects import Repository
 from reconciler.repository.repositories import Repositories
 from reconciler.repository.seed import seed
@@ -92,18 +95,33 @@ def _deletion(path: str, refused: RefusedDeletion) -> dict[str, Any]:
     return {"workspace": path, "reason": refused.why, "hash": refused.digest, "lines": refused.lines()}
 
 
-def validate_path(path: Path, workspace: str = "") -> Checked:
-    """The files below `path`, whether committed or not. `workspace`: see validate_revision."""
+def validate_path(path: Path, workspace: str = "", folder: str = "") -> Checked:
+    """The files below `path`, whether committed or not. `workspace`, `folder`: see validate_revision."""
+    top, folder = _place(path, folder)
+    path = top / folder
     require_fleet(path, "treeplane validate")
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         git_dir = Path(scratch) / "fleet.git"
         try:
-            seed(path.resolve(), git_dir, "main")
+            seed(path.resolve(), git_dir, "main", folder=folder)
         except RepositoryError as error:
             raise Failure(str(error)) from error
-        seeded = Repository(git_dir)
-        repo, commit = _on_top(path.resolve(), seeded, _commit(seeded, "refs/heads/main"), Path(scratch))
+        seeded = Repository(git_dir, (folder,))
+        repo, commit = _on_top(top.resolve(), seeded, _commit(seeded, "refs/heads/main"), Path(scratch))
         return _check(repo, commit, _Base(), Path(scratch), workspace)
+
+
+def _place(path: Path, folder: str) -> tuple[Path, str]:
+    """The top of the work tree that a fleet is in, and its folder there: paths are told as the repository has them. A
+    directory of no work tree is its own top."""
+    if folder or (path / ".git").exists():
+        return path, folder
+    here = path.resolve()
+    top = (
+        next((above for above in here.parents if (above / ".git").exists()), None) if (path / FILE).is_file() else None
+    )
+    inside = here.relative_to(top).as_posix() if top is not None else ""
+    return (top, inside) if top is not None and not unfit(inside) else (path, "")
 
 
 def _on_top(top: Path, seeded: Repository, commit: CommitRef, scratch: Path) -> tuple[Repository, CommitRef]:
@@ -111,7 +129,7 @@ def _on_top(top: Path, seeded: Repository, commit: CommitRef, scratch: Path) -> 
     if not (top / ".git").exists():
         return seeded, commit
     try:
-        clone = Repository(top)
+        clone = Repository(top, seeded.folders)
         head = clone.resolve("HEAD")
         if head is None:
             return seeded, commit
@@ -122,14 +140,17 @@ def _on_top(top: Path, seeded: Repository, commit: CommitRef, scratch: Path) -> 
     return repo, own(made)
 
 
-def validate_revision(path: Path, revision: str, base: str = "", workspace: str = "") -> Checked:
+def validate_revision(path: Path, revision: str, base: str = "", workspace: str = "", folder: str = "") -> Checked:
     """A commit, branch or tag of the repository at `path`; `base`: another to compare it with, "" for what is served,
-    if the repository knows. `workspace`: the path of one that is judged alone, with those below it; "" for all."""
+    if the repository knows. `workspace`: the path of one that is judged alone, with those below it; "" for all.
+    `folder`: of the repository, in which the fleet stands; "": as fleetfolder finds it."""
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         try:
-            repo = Repository(path.resolve())
+            top, _ = _place(path, "")
+            repo = Repository(top.resolve())
         except RepositoryError as error:
             raise Failure(str(error), "--rev needs a git repository", 2) from error
+        fleetfolder.settle(repo, top, path, folder)
         commit = _commit(repo, revision)
         start = _Base(_commit(repo, base)) if base else _served(repo, commit)
         return _check(repo, commit, start, Path(scratch), workspace)

@@ -39,7 +39,8 @@ def main() -> None:
             renders = import_module("reconciler.commands.rendering").renderer_of_server(data_dir, *programs)
             serve: Callable[..., None] = import_module("reconciler.viewing.service").serve
             part, access = import_module("apiserver.options").part, import_module("reconciler.repository.access")
-            serve(listener, data_dir, settings["source"], renders, part(access.RemoteAccess, settings))
+            reached = part(access.RemoteAccess, settings)
+            serve(listener, data_dir, settings["source"], renders, folder=settings["path"], access=reached)
 
 
 def bound(data_dir: Path) -> socket.socket:

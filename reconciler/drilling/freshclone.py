@@ -15,6 +15,7 @@ from reconciler.repository.mirror import Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.rehost import rehost
 from reconciler.repository.source import kind_of_source
+from reconciler.statusbranch.clones import stood_in
 from reconciler.statusbranch.naming import in_use, names, served_by
 from reconciler.statusbranch.recorded import RecordedFleet
 
@@ -38,9 +39,10 @@ class FreshClone(NamedTuple):
     recorded: RecordedFleet
 
 
-def clone(source: str, branch: str, scratch: Path) -> FreshClone:
-    """`source`: a URL, or the path of a repository. Raises NothingRecorded, Undecided and RepositoryError."""
-    mirror = _copied(source, branch, scratch)
+def clone(source: str, branch: str, scratch: Path, folder: str = "") -> FreshClone:
+    """`source`: a URL, or the path of a repository; `folder`: of it, in which the fleet stands. Raises
+    NothingRecorded, Undecided and RepositoryError."""
+    mirror = _copied(source, branch, scratch, folder)
     head = mirror.newest(branch)
     if head is None:
         there = ", ".join(mirror.branches()) or "none"
@@ -59,12 +61,13 @@ def clone(source: str, branch: str, scratch: Path) -> FreshClone:
             "trailer Source-Commit names, or that is not there",
             "somebody else wrote it: have the branch point to the last commit of a server's",
         )
+    stood_in(mirror.repository, status)
     return FreshClone(mirror.repository, head, mirror.status_branch, RecordedFleet(mirror.repository, status))
 
 
-def _copied(source: str, branch: str, scratch: Path) -> Mirror:
+def _copied(source: str, branch: str, scratch: Path, folder: str) -> Mirror:
     """A mirror of the source, or of a copy of it."""
     if kind_of_source(source) == "url":
-        return Mirror(scratch, source, branch, STATUS_BRANCH)
+        return Mirror(scratch, source, branch, STATUS_BRANCH, folder=folder)
     rehost(Path(source).resolve(), scratch / _COPY, branch)
-    return Mirror(scratch, str(scratch / _COPY), branch, STATUS_BRANCH)
+    return Mirror(scratch, str(scratch / _COPY), branch, STATUS_BRANCH, folder=folder)

@@ -189,6 +189,6 @@ def _rendered(repo: Repository, store: Store, known: FleetFacts, *, sparing: boo
     content, rendering = StatusContent(repo, None), Rendering(store, sparing=sparing)
     content.add(rendering.everything())
     fleet = tree.fleet(store)
-    facts = fleetfacts.of_store(store, fleet, known)
+    facts = fleetfacts.of_store(store, fleet, known, repo.folders)
     facts = replace(facts, arriving=fleet.arriving, admitted=fleet.admitted)
     return edit_tree(repo, content.tree(), {format.FLEET: format.dump(facts.as_file())})

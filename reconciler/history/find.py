@@ -15,7 +15,7 @@ from reconciler.history.fleet import FleetHistory
 from reconciler.history.kinds import AskedObjects, DeclaredId, is_called
 from reconciler.history.result import NotFound
 from reconciler.layout.manifest import Manifest
-from reconciler.layout.tree import ROOT, WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.repository.objects import CommitInfo
 from reconciler.review.revisions import BadRange
 
@@ -27,7 +27,7 @@ _WORKSPACE = ("tenancy.kcp.io", "Workspace")
 
 def place_of(tree: WorkspaceTree, asked: str) -> WorkspaceDir:
     """Of a workspace's path (`root:shop`) or directory (`workspaces/root/shop`). Raises NotFound."""
-    found = tree.find(asked, _usual(asked)) if paths.is_path(asked) else tree.owner(f"{asked.rstrip('/')}/x")
+    found = tree.find(asked, usual(tree, asked)) if paths.is_path(asked) else tree.owner(f"{asked.rstrip('/')}/x")
     if found is None:
         raise NotFound(f"there is no workspace {asked}", _nearest(asked, _beside(tree, asked)))
     return found
@@ -38,7 +38,7 @@ def directory_of(tree: WorkspaceTree, asked: str) -> str:
     try:
         return place_of(tree, asked).directory
     except NotFound:
-        return _usual(asked) if paths.is_path(asked) else asked.rstrip("/")
+        return usual(tree, asked) if paths.is_path(asked) else asked.rstrip("/")
 
 
 def nothing_there(tree: WorkspaceTree, asked: str) -> NotFound:
@@ -86,15 +86,15 @@ def _names(history: FleetHistory, tree: WorkspaceTree, place: WorkspaceDir, aske
 
 def _beside(tree: WorkspaceTree, asked: str) -> Iterable[str]:
     """Workspaces that stand where it would."""
-    directory = _usual(asked) if paths.is_path(asked) else asked.rstrip("/")
+    directory = usual(tree, asked) if paths.is_path(asked) else asked.rstrip("/")
     above = directory.rpartition("/")[0]
     while above and tree.repo.tree_at(tree.tree_id, above) is None:
         above = above.rpartition("/")[0]
-    top = tree.repo.tree_at(tree.tree_id, above) if above.startswith(ROOT) else None
+    top = tree.repo.tree_at(tree.tree_id, above) if above.startswith(tree.root) else None
     for entry in islice(tree.repo.entries(top), _MOST) if top is not None else ():
         if entry.kind == "tree":
             beside = f"{above}/{entry.name}"
-            yield beside.removeprefix("workspaces/").replace("/", ":") if paths.is_path(asked) else beside
+            yield beside.removeprefix(f"{tree.top}/").replace("/", ":") if paths.is_path(asked) else beside
 
 
 def _nearest(asked: str, names: Iterable[str]) -> str:
@@ -102,6 +102,6 @@ def _nearest(asked: str, names: Iterable[str]) -> str:
     return f"near it: {', '.join(near)}" if near else ""
 
 
-def _usual(path: str) -> str:
+def usual(tree: WorkspaceTree, path: str) -> str:
     """Where a workspace stands whose directories only are workspaces."""
-    return f"workspaces/{path.replace(':', '/')}"
+    return f"{tree.top}/{path.replace(':', '/')}"

@@ -21,6 +21,7 @@ from apiserver.model.identity import (
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import SYNC_TARGETS
 from reconciler.controllers.placements import PLACEMENTS
+from reconciler.history.find import usual
 from reconciler.history.fleet import FleetHistory
 from reconciler.history.result import TracedPlacement
 from reconciler.plan import placement as plan
@@ -64,7 +65,7 @@ class StatusRecords:
 
     def workspace(self, path: str) -> RecordedWorkspace | None:
         """None where nothing is recorded of it."""
-        place = self._source.find(path, f"workspaces/{path.replace(':', '/')}")
+        place = self._source.find(path, usual(self._source, path))
         folder = format.directory_of(path, place.directory if place is not None else "")
         summary = self._recorded.summary(folder)
         return self._made(path, folder, summary) if summary is not None else None

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from apiserver.model import commits, marks
 from apiserver.model.commits import CommitRef
 from reconciler.history.copies import GivenCopy, differences, identity
-from reconciler.history.find import declared, object_in, place_of
+from reconciler.history.find import declared, object_in, place_of, usual
 from reconciler.history.fleet import FleetHistory
 from reconciler.history.kinds import AskedObjects, DeclaredId, resource_of
 from reconciler.history.people import People
@@ -124,7 +124,7 @@ class Tracing:
         if commit.repository or not history.repo.has(commit.id):
             raise RepositoryUnreadable(f"{commit:.10}, at which {path} is served, is not here", "git fetch origin")
         tree = history.tree(history.repo.commit(commit.id).tree)
-        place = tree.find(path, f"workspaces/{path.replace(':', '/')}")
+        place = tree.find(path, usual(tree, path))
         if place is None:
             raise NotFound(f"{commit:.10}, at which {path} is served, does not have it in a directory")
         source = history.sources.source(tree, place)

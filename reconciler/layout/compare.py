@@ -15,19 +15,17 @@ from reconciler.layout.errors import BadFile
 from reconciler.layout.grafts import NO_GRAFTS
 from reconciler.layout.tree import (
     RENDERED_BY,
-    ROOT,
-    TOP,
     WORKSPACE_FILES,
     Level,
     WorkspaceDir,
     WorkspaceTree,
     is_marked,
-    joined,
     named,
 )
 from reconciler.layout.weight import MOST_ADDED, too_heavy, weigh
 from reconciler.layout.whereabouts import Whereabouts
 from reconciler.repository.difference import FileChange
+from reconciler.repository.folder import joined
 from reconciler.repository.objects import TreeEntry
 
 Known = Callable[[str], Collection[str] | None]
@@ -253,11 +251,12 @@ class _Comparison:
 
     def run(self) -> Touched:
         new, old, out = self._new, self._old, self._out
-        self._visit(
-            ROOT,
-            _Side(old.repo.tree_at(old.tree_id, ROOT), "", old.stack(TOP)),
-            _Side(new.repo.tree_at(new.tree_id, ROOT), "", new.stack(TOP)),
-        )
+        was, now = (_Side(tree.repo.tree_at(tree.tree_id, tree.root), "", tree.stack(tree.top)) for tree in (old, new))
+        if old.root == new.root:
+            self._visit(new.root, was, now)
+        else:  # the fleet's folder is called otherwise
+            self._visit(old.root, was, _Side(None, "", now.stack))
+            self._visit(new.root, _Side(None, "", was.stack), now)
         for path in self._came.paths():
             self._settle(path)
         for path in self._gone.paths():
@@ -280,7 +279,7 @@ class _Comparison:
         self._note_overlaps(was, now, sides)
         old_subs = {e.name: e.id for e in old_level.directories} if old_level else {}
         new_subs = {e.name: e.id for e in new_level.directories} if new_level else {}
-        if old_level is not None or directory == ROOT:
+        if old_level is not None or directory == self._new.root:
             fresh = [tree for name, tree in new_subs.items() if name not in old_subs]
             self._weigh(directory, [tree for tree in fresh if not is_marked(tree)])
         old_path = self._old.boundary(old_level, directory, was.owner) if old_level else None

@@ -6,6 +6,7 @@ safety limit must not be none.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
@@ -14,9 +15,11 @@ from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.schemas import check
 from reconciler.layout.yamldoc import line_of, parse
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.folder import FILE as _FILE
+from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository
 
-FILE = "treeplane.yaml"
+FILE = _FILE
 STATUS_BRANCH = "treeplane/status"
 TAKE, REFUSE = "Take", "Refuse"
 AUTHENTICATED = "Authenticated"
@@ -57,12 +60,13 @@ class FleetConfig:
 
 def read_fleet(repo: Repository, tree_id: str) -> FleetConfig:
     """Of a commit's tree. Raises BadFile."""
-    entry = repo.entry_at(tree_id, FILE)
+    path = joined(repo.folder_at(tree_id), FILE)
+    entry = repo.entry_at(tree_id, path)
     if entry is None or entry.kind != "blob":
         hint = "every fleet has one; `treeplane init` writes it"
         what = "is missing" if entry is None else "is not a regular file"
-        raise BadFile([LayoutError(FILE, 0, 0, what, hint)])
-    return parse_fleet(repo.blob(entry.id))
+        raise BadFile([LayoutError(path, 0, 0, what, hint)])
+    return parse_fleet(repo.blob(entry.id), path)
 
 
 def status_branch(repo: Repository, commit: str | None) -> str:
@@ -74,9 +78,16 @@ def status_branch(repo: Repository, commit: str | None) -> str:
         return STATUS_BRANCH
 
 
+def fleet_id(repo: Repository, commit: str) -> str:
+    """Of a fleet that gives itself none: its first commit, and where it stands in a folder that, too, since there may
+    be others beside it."""
+    first, folder = repo.root_commit(commit), repo.folder_at(repo.commit(commit).tree)
+    return hashlib.sha256(f"{first}/{folder}".encode()).hexdigest()[: len(first)] if folder else first
+
+
 @lru_cache(maxsize=8)
 def parse_fleet(data: bytes, path: str = FILE) -> FleetConfig:
-    """Raises BadFile with every fault."""
+    """`path`: where it stands, and so in which folder the fleet does. Raises BadFile with every fault."""
     documents = parse(data, path, positions=True)
     if not documents:
         raise BadFile([LayoutError(path, 0, 0, "is empty", "it holds one object of kind Fleet")])
@@ -112,7 +123,9 @@ def parse_fleet(data: bytes, path: str = FILE) -> FleetConfig:
         max_deleted_objects=safety.get("maxDeletedObjects", 100),
         max_deleted_share=safety.get("maxDeletedShare", 30),
         retention=_age(spec.get("status", {}).get("retention", "90d")),
-        shared=shared,
+        shared=tuple(
+            joined(path.removesuffix(FILE).rstrip("/") if path.endswith(FILE) else "", each) for each in shared
+        ),
     )
 
 
@@ -120,7 +133,7 @@ def _unfit(directory: str, shared: tuple[str, ...]) -> tuple[str, str] | None:
     """Why a directory cannot be shared, and what to do."""
     parts = directory.split("/")
     if {"", ".", ".."} & {*parts}:
-        return "is no directory's path from the top of the repository", "write it like bases/web"
+        return "is no directory's path from the top of the fleet", "write it like bases/web"
     if parts[0] == "workspaces":
         return "belongs to workspaces", "move what several of them are made of out of workspaces/, and name that"
     other = next((each for each in shared if directory.startswith(f"{each}/")), None)

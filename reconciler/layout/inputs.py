@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from apiserver.model.remembered import Remembered
 from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import read_fleet
-from reconciler.layout.tree import RENDERED_BY, ROOT, WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import RENDERED_BY, WorkspaceDir, WorkspaceTree
 from reconciler.layout.yamldoc import roots
 from reconciler.repository.objects import TreeEntry
 
@@ -89,7 +89,7 @@ def shares_differ(one: WorkspaceTree, other: WorkspaceTree) -> bool:
 
 
 def _may_be_seen(tree: WorkspaceTree, path: str) -> bool:
-    return path.startswith(f"{ROOT}/") or is_shared(tree, path)
+    return path.startswith(f"{tree.root}/") or is_shared(tree, path)
 
 
 def is_shared(tree: WorkspaceTree, path: str) -> bool:

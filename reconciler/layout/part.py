@@ -13,7 +13,7 @@ from typing import Protocol
 from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.grouping import Grouping
-from reconciler.layout.tree import ROOT, Level, WorkspaceTree, is_marked, named
+from reconciler.layout.tree import Level, WorkspaceTree, is_marked, named
 from reconciler.repository.objects import Repository, TreeEntry, entry_of
 
 
@@ -114,11 +114,11 @@ class PartTree(WorkspaceTree):
             return known
         if self.grafts is not None and (is_marked(tree) or self.graft_at(directory) is not None):
             return super().look(tree, directory, stack)  # few, and which there are is known with the source alone
-        if not (directory == ROOT or directory.startswith(f"{ROOT}/")):
+        if not (directory == self.root or directory.startswith(f"{self.root}/")):
             return super().look(tree, directory, stack)
         level = self._narrowed(tree, directory, stack)
         owner, members = self._owner(level, directory), self._outside.members
-        lost = directory in members and not level.markers and directory != ROOT
+        lost = directory in members and not level.markers and directory != self.root
         if self.boundary(level, directory, "") is not None and owner in self._outside.part:
             members.add(directory)
         if lost or self._outside.part.is_below(owner):
@@ -145,8 +145,8 @@ class PartTree(WorkspaceTree):
     def _owner(self, level: Level, directory: str) -> str:
         """The path of the workspace that a directory belongs to."""
         above = directory.rpartition("/")[0]
-        owner = self._owners.get(above, "") if directory != ROOT else ""
-        if not owner and directory != ROOT:
+        owner = self._owners.get(above, "") if directory != self.root else ""
+        if not owner and directory != self.root:
             found = self._descend(above)
             owner = found.path if found is not None else paths.ROOT
         path = self._owners[directory] = self.boundary(level, directory, owner) or owner

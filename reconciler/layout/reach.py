@@ -16,6 +16,7 @@ from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.tree import ROOT, WORKSPACE_FILES, named
 from reconciler.repository.difference import difference
+from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository, TreeEntry
 
 
@@ -54,9 +55,11 @@ def reach(
     repo: Repository, old_tree: str | None, new_tree: str, claims: Mapping[str, str] = MappingProxyType({})
 ) -> list[TouchedPlace]:
     """What differs, each workspace once, and once more for its workspace.yaml; in the order of files. `claims`:
-    directories that are workspaces still, though they lost their workspace.yaml (layout/tree)."""
+    directories that are workspaces still, though they lost their workspace.yaml (layout/tree). What is outside of the
+    fleet's folder is nobody's here."""
     found: dict[tuple[str, bool], TouchedPlace] = {}
-    for places, itself, file in _Reaching(repo, claims).run(old_tree, new_tree):
+    folders = dict.fromkeys(repo.folder_at(each) for each in (old_tree, new_tree) if each)
+    for places, itself, file in (f for each in folders for f in _Reaching(repo, claims, each).run(old_tree, new_tree)):
         key = (places[-1].directory if places else "", itself)
         spreads = itself or file.rpartition("/")[2] == ignore.FILE
         there = found.get(key)
@@ -71,18 +74,19 @@ _Found = tuple[tuple[OwnedPlace, ...], bool, str]
 
 
 class _Reaching:
-    def __init__(self, repo: Repository, claims: Mapping[str, str]) -> None:
-        self._repo, self._claims = repo, claims
+    def __init__(self, repo: Repository, claims: Mapping[str, str], folder: str) -> None:
+        self._repo, self._claims, self._folder, self._root = repo, claims, folder, joined(folder, ROOT)
 
     def run(self, old_tree: str | None, new_tree: str) -> Iterator[_Found]:
-        yield from self._below("", old_tree, new_tree, ())
+        old, new = (self._repo.tree_at(tree, self._folder) if tree else None for tree in (old_tree, new_tree))
+        yield from self._below(self._folder, old, new, ())
 
     def _below(
         self, directory: str, old: str | None, new: str | None, above: tuple[OwnedPlace, ...]
     ) -> Iterator[_Found]:
         if old == new:
             return
-        if not _leads_to_root(directory):
+        if not self._leads_to_root(directory):
             yield from ((above, False, change.path) for change in difference(self._repo, old, new, directory))
             return
         before, after = self._sides(old, new)
@@ -112,17 +116,17 @@ class _Reaching:
     def _places(
         self, directory: str, entries: list[TreeEntry], above: tuple[OwnedPlace, ...]
     ) -> tuple[OwnedPlace, ...]:
-        if directory == ROOT:
-            return (OwnedPlace(paths.ROOT, ROOT),)
+        if directory == self._root:
+            return (OwnedPlace(paths.ROOT, directory),)
         if above and any(entry.name in WORKSPACE_FILES and entry.kind != "tree" for entry in entries):
             return (*above, OwnedPlace(paths.join(above[-1].path, named(directory.rpartition("/")[2])), directory))
         claimed = self._claims.get(directory)
         return (*above, OwnedPlace(claimed, directory)) if claimed else above
 
-
-def _leads_to_root(directory: str) -> bool:
-    """Whether there may be workspaces in a directory."""
-    return f"{ROOT}/".startswith(f"{directory}/" if directory else "") or directory.startswith(f"{ROOT}/")
+    def _leads_to_root(self, directory: str) -> bool:
+        """Whether there may be workspaces in a directory."""
+        root = f"{self._root}/"
+        return root.startswith(f"{directory}/" if directory else "") or directory.startswith(root)
 
 
 def _is_file(entry: TreeEntry | None) -> bool:

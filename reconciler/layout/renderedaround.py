@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from reconciler.layout import ignore
-from reconciler.layout.tree import RENDERED_BY, WorkspaceDir, WorkspaceTree, joined
+from reconciler.layout.tree import RENDERED_BY, WorkspaceDir, WorkspaceTree
+from reconciler.repository.folder import joined
 
 
 class _Place(NamedTuple):

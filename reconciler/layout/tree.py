@@ -15,6 +15,7 @@ from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.grouping import Grouping, Subdirectories
+from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository, TreeEntry
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ RENDERED_BY = ("kustomization.yaml", "kustomization.yml", "Kustomization", "Char
 _RENDERED_BY = frozenset(RENDERED_BY)
 RULES_OF_SOPS = ".sops.yaml"
 """Says how files are encrypted (encryption/creation), and is no manifest wherever it stands."""
+_NO_FOLDER = {
+    "link": "is a symbolic link, which is not followed",
+    "commit": "is a submodule, whose files are in another repository",
+}
 _DEEPEST = 64
 """Levels of directories."""
 LONGEST_PATH = 400
@@ -87,7 +92,7 @@ class WorkspaceTree:
     `duplicates` maps a path to its directories where there are several: complete after `workspaces` has been read to
     its end, or for what `compare.touched` named. `renders`: by path, workspaces that `workspaces` found to have a
     directory that is rendered. `grafts`: what tenants' repositories have below their workspaces, None where there is
-    none.
+    none. `folder`: in which the fleet stands, `top` its workspaces/ and `root` the workspace root.
     """
 
     is_fleets = True
@@ -103,6 +108,8 @@ class WorkspaceTree:
         """`grouping`: what other trees of the repository were found to hold, and what this one will be."""
         self.repo = repo
         self.tree_id = tree_id
+        self.folder = repo.folder_at(tree_id)
+        self.top, self.root = joined(self.folder, TOP), joined(self.folder, ROOT)
         self._grouping = grouping or Grouping(repo)
         self.claims: dict[str, str] = dict(claims or {})
         self.duplicates: dict[str, list[str]] = {}
@@ -126,16 +133,26 @@ class WorkspaceTree:
 
     def fault(self) -> LayoutError | None:
         """Why the whole tree cannot be served: workspaces/root missing or without a single manifest."""
-        tree = self.repo.tree_at(self.tree_id, ROOT)
+        tree = self.repo.tree_at(self.tree_id, self.root)
+        if tree is None and (absent := self.folder_fault()):
+            hint = "put it back; where a commit moved it, have the server serve it there: treeplane up … --path FOLDER"
+            return LayoutError(self.folder, 0, 0, f"{absent}; nothing is deleted for that", hint)
         if tree is None:
-            return LayoutError(ROOT, 0, 0, "is missing; nothing is deleted for that", "put it back")
+            return LayoutError(self.root, 0, 0, "is missing; nothing is deleted for that", "put it back")
         if not self._any_manifest(tree):
-            return LayoutError(ROOT, 0, 0, "holds no manifest; nothing is deleted for that", "put them back")
+            return LayoutError(self.root, 0, 0, "holds no manifest; nothing is deleted for that", "put them back")
         return None
+
+    def folder_fault(self) -> str:
+        """Why the fleet's folder is no directory, "" where it is one."""
+        if self.repo.tree_at(self.tree_id, self.folder) is not None:
+            return ""
+        entry = self.repo.entry_at(self.tree_id, self.folder)
+        return _NO_FOLDER.get(entry.kind, "is a file") if entry is not None else "is missing"
 
     def _any_manifest(self, tree: str) -> bool:
         """Whether there is one. It is not searched for without end."""
-        pending = [(tree, ROOT, self.stack(TOP))]
+        pending = [(tree, self.root, self.stack(self.top))]
         for _ in range(_EMPTY):
             if not pending:
                 return False
@@ -148,21 +165,21 @@ class WorkspaceTree:
 
     def notices(self) -> list[LayoutError]:
         """What is in `workspaces/` but not in the root workspace, and so is not read."""
-        top = self.repo.tree_at(self.tree_id, TOP)
+        top = self.repo.tree_at(self.tree_id, self.top)
         strays = [e.name for e in self.repo.entries(top) if e.name != "root"] if top else []
-        hint = f"a workspace stands in {ROOT}/"
-        return [LayoutError(f"{TOP}/{name}", 0, 0, "is not read", hint) for name in strays if name != ignore.FILE]
+        hint = f"a workspace stands in {self.root}/"
+        return [LayoutError(f"{self.top}/{name}", 0, 0, "is not read", hint) for name in strays if name != ignore.FILE]
 
     # --- workspaces
 
     def workspaces(self, top: WorkspaceDir | None = None) -> Iterator[WorkspaceDir]:
         """Every workspace, a parent before its children; of `top`, it and those below it. Of two with one path only the
         first (see `duplicates`)."""
-        tree = top.tree if top is not None else self.repo.tree_at(self.tree_id, ROOT)
+        tree = top.tree if top is not None else self.repo.tree_at(self.tree_id, self.root)
         if tree is None:
             return
         seen: set[int] = set()  # hashes: a million paths would weigh more than all else here
-        directory, above = (top.directory, paths.parent(top.path)) if top is not None else (ROOT, None)
+        directory, above = (top.directory, paths.parent(top.path)) if top is not None else (self.root, None)
         around: WorkspaceDir | None = None
         pending = [(tree, directory, above or "", around, self.stack(directory.rpartition("/")[0]))]
         while pending:
@@ -353,7 +370,7 @@ class WorkspaceTree:
 
     def boundary(self, level: Level, directory: str, owner: str) -> str | None:
         """The path of the workspace that begins in this directory, None when it only groups."""
-        if directory == ROOT:
+        if directory == self.root:
             return paths.ROOT
         if level.markers:
             return paths.join(owner, named(directory.rpartition("/")[2]))
@@ -420,7 +437,7 @@ class WorkspaceTree:
         graft = self.graft_of(directory)
         if graft is not None:
             return graft.stack(directory)
-        above = self.stack(directory.rpartition("/")[0]) if directory else ()
+        above = self.stack(directory.rpartition("/")[0]) if directory not in ("", self.folder) else ()
         tree = self.repo.tree_at(self.tree_id, directory)
         rules = self.repo.pick(tree, (ignore.FILE,)).get(ignore.FILE) if tree is not None else None
         stack = (*above, self._rules(directory, rules)) if rules is not None and rules.kind == "blob" else above
@@ -485,11 +502,11 @@ class WorkspaceTree:
 
     def _descend(self, directory: str) -> WorkspaceDir | None:
         """The innermost workspace on the way down to a directory; None when the way is absent or ignored."""
-        if directory != ROOT and not directory.startswith(ROOT + "/"):
+        if directory != self.root and not directory.startswith(f"{self.root}/"):
             return None
-        current, tree = TOP, self.repo.tree_at(self.tree_id, TOP)
+        current, tree = self.top, self.repo.tree_at(self.tree_id, self.top)
         found: WorkspaceDir | None = None
-        for part in directory.split("/")[1:]:
+        for part in directory[len(self.top) + 1 :].split("/"):
             step = self._step(tree, current, part) if tree is not None else None
             stack = self.stack(current)
             current = f"{current}/{part}"
@@ -530,7 +547,7 @@ class WorkspaceTree:
     def _search(self, path: str) -> Iterator[WorkspaceDir]:
         parent, name = paths.parent(path), paths.base(path)
         if parent is None:
-            root = self.at(ROOT) if path == paths.ROOT else None
+            root = self.at(self.root) if path == paths.ROOT else None
             if root is not None:
                 yield root
             return
@@ -585,11 +602,6 @@ def is_unknown(place: WorkspaceDir | None) -> bool:
 def unmarked(tree: str) -> str:
     """What `marked` was made of."""
     return tree.partition(_MARK)[2]
-
-
-def joined(directory: str, name: str) -> str:
-    """The path of what a directory ("" for the top) holds."""
-    return f"{directory}/{name}" if directory else name
 
 
 def named(directory: str) -> str:

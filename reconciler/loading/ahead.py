@@ -23,6 +23,7 @@ from reconciler.loading.step import FindRecorded
 from reconciler.loading.steps import Stepper
 from reconciler.loading.trees import Trees
 from reconciler.loading.ways import ANEW
+from reconciler.repository.folder import joined
 from reconciler.statusbranch import format
 from reconciler.statusbranch.recorded import RecordedFleet
 
@@ -48,7 +49,8 @@ class Ahead:
 
     def _path(self, folder: str, at: CommitRef) -> str:
         """Of a workspace. Nothing may be recorded of those that it stands in, so its folder does not tell."""
-        found = self._trees.at(at).at(format.directory_in_git(folder))
+        tree = self._trees.at(at)
+        found = tree.at(joined(tree.folder, format.directory_in_git(folder)))
         return found.path if found is not None else ":".join(folder.split("/")[1:])
 
     def absent(self, find: FindRecorded) -> frozenset[str]:

@@ -19,7 +19,7 @@ from apiserver.storage.paging import rows
 from apiserver.storage.protocol import DeleteRow, PutRow, ReadView, RowOp, View
 from reconciler.layout.contenttree import ContentTree
 from reconciler.layout.inputs import is_in, shares_differ, states, states_there
-from reconciler.layout.tree import ROOT, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.renderings import RenderedDirectory
 from reconciler.loading.sources import Content
 
@@ -115,7 +115,7 @@ def late(store: View) -> set[str]:
 
 
 def _differs(was: WorkspaceTree, here: WorkspaceTree, paths: Iterable[str], *, shared: bool) -> bool:
-    some = [path for path in paths if path.startswith(f"{ROOT}/") != shared]
+    some = [path for path in paths if path.startswith(f"{here.root}/") != shared]
     return states(was, some) != states(here, some)
 
 

@@ -17,6 +17,7 @@ from apiserver.registry.keptschemas import kept_key
 from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Put, Store
 from reconciler.layout.errors import LayoutError
+from reconciler.layout.fleet import fleet_id
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import behind, case
 from reconciler.loading.ahead import Ahead
@@ -33,6 +34,7 @@ from reconciler.loading.trees import Trees
 from reconciler.loading.ways import FIRST_LOAD, RECHECK, RECOVERY
 from reconciler.loading.whole import Whole, ships
 from reconciler.plan import heldbefore
+from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
@@ -68,7 +70,7 @@ class FirstLoad:
         facts = recorded.facts() if recorded else FleetFacts()
         known = replace(fleet, claims=fleet.claims or facts.claims, grafts=fleet.grafts or facts.grafts)
         if recorded is not None:
-            made.trees.known = directories_in(recorded)
+            made.trees.known = directories_in(recorded, made.trees.at(commit).folder)
         made.trees.stand(known)
         config, problems = made.whole.config(commit) if fleet.commit or recorded else made.whole.first_config(commit)
         if config is not None and made.gate is not None and not (fleet.commit or made.branch.takes(head)):
@@ -82,7 +84,7 @@ class FirstLoad:
             self._restore_schemas(recorded)
             self._ahead = Ahead(recorded, made.trees)
         record = FleetRecord(
-            fleet=fleet.fleet or facts.id or config.uid or made.repo.root_commit(commit.id),
+            fleet=fleet.fleet or facts.id or config.uid or fleet_id(made.repo, commit.id),
             commit=commit,
             branch=made.branch.name,
             url=made.branch.url,
@@ -134,15 +136,15 @@ class FirstLoad:
             self._made.store.fill(Put(kept_key(cluster, schema), codec.encode(schema))).result()
 
 
-def directories_in(recorded: RecordedFleet) -> Callable[[str, str, str], Iterator[str]]:
-    """See Trees.known, by what the status branch has."""
+def directories_in(recorded: RecordedFleet, folder: str) -> Callable[[str, str, str], Iterator[str]]:
+    """See Trees.known, by what the status branch has. `folder`: the fleet's."""
 
     def known(_cluster: str, directory: str, repository: str) -> Iterator[str]:
         for place in recorded.inside(format.directory_of("", directory)):
-            folder = recorded.folder(place)
-            content = recorded.summary_in(place, folder).content if folder is not None else NONE
+            there = recorded.folder(place)
+            content = recorded.summary_in(place, there).content if there is not None else NONE
             if not content or content.repository == repository:
-                yield format.directory_in_git(place)
+                yield joined(folder, format.directory_in_git(place))
 
     return known
 

@@ -147,7 +147,7 @@ class Gate:
 
     def _voucher(self, at: ComingCommit, commit: CommitRef, pushes: dict[CommitRef, PushRecord]) -> Voucher:
         """A head that is verified alone speaks for all that comes with it."""
-        head = at.later[-1] if at.later else at.commit
+        head = self.verification.speaker(at.later[-1] if at.later else at.commit, at)
         whose = commit if at.config.verification in (UNSIGNED, EVERY) else head
         return self.vouching.voucher(self.repo, whose, self.verification.tree(at.served), pushes.get(commit))
 

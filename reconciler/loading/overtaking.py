@@ -26,6 +26,7 @@ from reconciler.loading.overtaker import Overtaker
 from reconciler.loading.steps import Earlier, Stepper
 from reconciler.loading.trees import Trees
 from reconciler.loading.whole import Whole
+from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository
 
 log = logging.getLogger(__name__)
@@ -157,7 +158,8 @@ class Overtaking:
         return self._settings(commit) != self._settings(self.fleet.commit)
 
     def _settings(self, commit: CommitRef) -> str:
-        entry = self._makes.repo.entry_at(self._makes.trees.at(commit).tree_id, FILE)
+        here = self._makes.trees.at(commit)
+        entry = self._makes.repo.entry_at(here.tree_id, joined(here.folder, FILE))
         return entry.id if entry is not None else ""
 
     def _earlier(self, path: str) -> Earlier:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from apiserver.model.commits import CommitRef
-from reconciler.layout.tree import ROOT, WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.layout.weight import MOST, too_heavy, weigh
 from reconciler.loading.sources import Sources
 from reconciler.rendering.rendering import NOWHERE, Renders
@@ -30,9 +30,9 @@ def real_targets(repositories: Repositories, commits: Iterable[CommitRef], rende
 
 def _of(repo: Repository, commit: CommitRef, renders: Renders) -> Iterator[str]:
     sources, tree = Sources(renders), WorkspaceTree(repo, repo.commit(commit.id).tree)
-    root = repo.tree_at(tree.tree_id, ROOT)
+    root = repo.tree_at(tree.tree_id, tree.root)
     if root is not None and weigh(repo, [root], MOST) > MOST:
-        raise RepositoryUnreadable(str(too_heavy(f"{ROOT} of commit {commit:.10}", MOST)))
+        raise RepositoryUnreadable(str(too_heavy(f"{tree.root} of commit {commit:.10}", MOST)))
     for workspace in tree.workspaces():
         said = (source.mentioning(_FIELD) for source in sources.ever(tree, workspace))
         for manifest in chain.from_iterable(said):

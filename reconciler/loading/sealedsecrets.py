@@ -39,14 +39,14 @@ _MOST = 64 * 1024
 def creation_for(draft: Draft, path: str) -> Creation | None:
     """How a new file is to be encrypted; None where no `.sops.yaml` names age recipients for it, so that it must not be
     written to git. Raises StatusError for one that cannot be followed."""
-    folder = posixpath.dirname(path)
+    folder, top = posixpath.dirname(path), draft.repo.folder_at(draft.base)
     while True:
         place = posixpath.join(folder, NAME)
         said = draft.read(place)
         if said is not None:
             return _creation(said, place, posixpath.relpath(path, folder or "."))
-        if not folder:
-            return None
+        if folder in ("", top):
+            return None  # what stands above is not the fleet's to say
         folder = posixpath.dirname(folder)
 
 

@@ -35,6 +35,7 @@ from reconciler.loading.step import Carry
 from reconciler.plan.computed import FLEET_FOLLOWED
 from reconciler.plan.runtimestatus import overlaid
 from reconciler.repository.difference import FileChange, difference
+from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
 from reconciler.statusbranch.recorded import RecordedFleet
@@ -153,7 +154,7 @@ class Shown:
         for directory in found - {""}:
             place = format.directory_in_git(directory)
             for each in (now, was, *coming):
-                workspace = each.at(place)
+                workspace = each.at(joined(each.folder, place))
                 if workspace is not None:
                     yield workspace.path
             # What ships has no directory, nor has what a commit removed that is not followed.

@@ -20,7 +20,7 @@ from apiserver.registry.tree import WorkspaceRecord
 from apiserver.registry.workspacerow import AroundPlace
 from apiserver.storage.protocol import NEVER, Op, Put, PutRow
 from apiserver.storage.templates import Filled, Kind, kinds_of, text_bytes
-from reconciler.layout.tree import LONGEST_PATH, joined
+from reconciler.layout.tree import LONGEST_PATH
 from reconciler.layout.whereabouts import Bare
 from reconciler.loading.case import Case, Coming, Verdict
 from reconciler.loading.cases import Cases
@@ -28,6 +28,7 @@ from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChan
 from reconciler.loading.step import StepTarget
 from reconciler.loading.world import World
 from reconciler.plan import system
+from reconciler.repository.folder import joined
 
 _SHAPE = (
     (Kind.UID, Kind.TIME),

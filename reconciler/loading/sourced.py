@@ -28,7 +28,7 @@ from reconciler.layout.contenttree import ContentTree
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.pin import Pin
 from reconciler.layout.sourceref import PINNED, SourceRef
-from reconciler.layout.tree import WorkspaceDir, joined, named
+from reconciler.layout.tree import WorkspaceDir, named
 from reconciler.loading import pins
 from reconciler.loading.case import Case, Pinned, Sourced, was_served
 from reconciler.loading.pins import AsServed
@@ -38,6 +38,7 @@ from reconciler.loading.sourceheads import PinnedHead, SourceHead
 from reconciler.loading.sources import Content
 from reconciler.plan.deletions import ALLOW as ALLOW_DELETE
 from reconciler.repository.errors import RepositoryUnreadable
+from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository
 from reconciler.repository.sourcerefs import same_place, source_name
 

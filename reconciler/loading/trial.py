@@ -123,7 +123,7 @@ def _without_line(error: str) -> str:
 def _require_small(repo: Repository, old: str, new: str) -> None:
     if len([*islice(repo.new_commits(new, old), _COMMITS + 1)]) > _COMMITS:
         raise NotTried(f"it has more than {_COMMITS} commits")
-    files, size = changed(repo, repo.commit(old).tree, repo.commit(new).tree, _FILES)
+    files, size = changed(repo, repo.fleet_at(old), repo.fleet_at(new), _FILES)
     if files > _FILES:
         raise NotTried(f"it changes more than {_FILES:,} files and directories")
     if size > _BYTES:

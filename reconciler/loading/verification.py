@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.registry.tree import FleetRecord
@@ -23,6 +24,10 @@ from reconciler.statusbranch.claim import TAKES_OVER
 
 _MOST = 10_000
 """First-parent commits that are looked at."""
+_MERGED = 1_000
+"""Commits that one merges, and whose messages are looked at."""
+_ALLOWS = "allow-"
+"""What all trailers begin with that allow something."""
 TIPS = 16
 """Heads that were served and left again of which it is known that they were good."""
 
@@ -65,14 +70,14 @@ class Verification:
         """Why a head is not followed at all; asked once, before the first of its commits is taken."""
         if at.config.verification != HEAD:
             return ()
-        return self._unsigned(at.commit, self.tree(at.served), at)
+        return self._unsigned(self.speaker(at.commit, at), self.tree(at.served), at)
 
     def first(self, head: CommitRef, config: FleetConfig) -> tuple[LayoutError, ...]:
         """The same of the first commit of all, of which nothing is trusted but the server's own list of signers. That
         there is one says that it counts, whatever the commit says of itself."""
         if config.verification == UNSIGNED and not self.vouching.keeps_a_list:
             return ()
-        return self._unsigned(head, "", None)
+        return self._unsigned(self.speaker(head), "", None)
 
     def recorded(self, status: CommitRef, source: CommitRef, config: FleetConfig) -> tuple[LayoutError, ...]:
         """The same of a commit that the status branch says was served: it was, where this server says so, and did not
@@ -89,7 +94,7 @@ class Verification:
         if chain is None:
             text = f"has more than {_MOST:,} commits that are not verified"
             return (self._problem(at.commit, text, "push them in parts"),)
-        for commit in chain:
+        for commit in (each for each in chain if not self._is_others(each.id)):
             parents = self.repo.commit(commit.id).parents
             trusted = self.tree(own(parents[0])) if parents else ""
             problems = self._unsigned(commit, trusted, at)
@@ -107,6 +112,22 @@ class Verification:
                 return None
             commit = next(iter(self.repo.commit(commit).parents), None)
         return found[::-1]
+
+    def speaker(self, head: CommitRef, at: ComingCommit | None = None) -> CommitRef:
+        """The commit whose word a head is, along first parents: it, or the last one that was anything to the fleet."""
+        commit = head.id
+        while self._is_others(commit) and (at is None or not self._was_good(commit, at)):
+            commit = self.repo.commit(commit).parents[0]
+        return own(commit)
+
+    def _is_others(self, commit: str) -> bool:
+        """Whether a commit leaves the fleet's folder as it was, and allows nothing: in a repository that others
+        work in, too, who made it says nothing."""
+        repo, parents = self.repo, self.repo.commit(commit).parents
+        if repo.folders == ("",) or not parents or repo.fleet_at(commit) != repo.fleet_at(parents[0]):
+            return False
+        brought = [*islice(repo.new_commits(commit, parents[0]), _MERGED + 1)]
+        return len(brought) <= _MERGED and not any(_ALLOWS in each.message.lower() for each in brought)
 
     def _was_good(self, commit: str, at: ComingCommit) -> bool:
         """Whether it is on the way to something that was served, along first parents: what was merged into that was

@@ -19,7 +19,7 @@ from reconciler.plan.pushedby import NOBODY, OPERATOR, PUSH, SERVER, SEVERAL, SI
 from reconciler.repository.objects import Repository
 from reconciler.repository.pushrecords import PushRecord, PushRecords, covering
 from reconciler.repository.writtenby import written_by
-from reconciler.signatures.signers import DIRECTORY, Signers, of_directory, of_tree
+from reconciler.signatures.signers import Signers, directory_in, of_directory, of_tree
 from reconciler.signatures.verifier import NotVerified, Signer, Verifier
 
 KEYS = "keys/signers"
@@ -81,7 +81,7 @@ class Vouching:
     def who_may_sign(self, repo: Repository, trusted: str) -> Signers:
         """Those whom the tree of a trusted commit names ("": there is none); where it has no signers/ at all, those of
         the server's own list. One that is there and names nobody names nobody."""
-        if trusted and repo.pick(trusted, (DIRECTORY,)):
+        if trusted and repo.entry_at(trusted, directory_in(repo, trusted)) is not None:
             return of_tree(repo, trusted)
         return of_directory(self.signers)
 

@@ -14,13 +14,14 @@ from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Store
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.fleet import FILE, FleetConfig, read_fleet
-from reconciler.layout.tree import ROOT, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.layout.weight import MOST, too_heavy, weigh
 from reconciler.loading.admission import FREE, Admission
 from reconciler.loading.step import SafetyLimits
 from reconciler.loading.trees import Trees
 from reconciler.plan import bootstrap, system
 from reconciler.plan.deletions import Limits
+from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch.format import is_apart
 
@@ -57,15 +58,16 @@ class Whole:
         try:
             config = read_fleet(self._repo, here.tree_id)
         except BadFile as bad:
-            errors += bad.errors
+            errors += bad.errors if fault is None or fault.path != here.folder else ()  # one mistake, one error
         return (None, tuple(errors)) if errors else (config, ())
 
     def first_config(self, commit: CommitRef) -> tuple[FleetConfig | None, tuple[LayoutError, ...]]:
         """The same of a commit that is the first one, whatever it holds."""
         config, problems = self.config(commit)
-        root = self._repo.tree_at(self._trees.at(commit).tree_id, ROOT)
+        here = self._trees.at(commit)
+        root = self._repo.tree_at(here.tree_id, here.root)
         if root is not None and weigh(self._repo, [root], MOST) > MOST:
-            return None, (*problems, too_heavy(ROOT, MOST))
+            return None, (*problems, too_heavy(here.root, MOST))
         return config, problems
 
     def next_config(self, fleet: FleetRecord, commit: CommitRef) -> tuple[FleetConfig | None, tuple[LayoutError, ...]]:
@@ -73,13 +75,16 @@ class Whole:
         config, problems = self.config(commit)
         if config is not None and config.uid and config.uid != fleet.fleet:
             text = f"metadata.uid is {config.uid}, but this fleet is {fleet.fleet}"
-            problems = (LayoutError(FILE, 0, 0, text, "restore it: all identities hang on it"),)
+            problems = (LayoutError(self._file(commit), 0, 0, text, "restore it: all identities hang on it"),)
         served, _ = self.config(fleet.commit)
         if config is not None and served is not None and config.status_branch != served.status_branch:
             text = f"spec.statusBranch is {config.status_branch}, but this fleet's status is on {served.status_branch}"
             hint = "restore it: what was recorded there would count as lost"
-            problems = (*problems, LayoutError(FILE, 0, 0, text, hint))
+            problems = (*problems, LayoutError(self._file(commit), 0, 0, text, hint))
         return (None, problems) if problems else (config, ())
+
+    def _file(self, commit: CommitRef) -> str:
+        return joined(self._trees.at(commit).folder, FILE)
 
     def limits(self, fleet: FleetRecord) -> SafetyLimits:
         """Of what may be deleted, as the served commit says."""

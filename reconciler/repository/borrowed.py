@@ -30,7 +30,7 @@ def borrow(lender: Repository, directory: Path, also: Collection[Path] = ()) -> 
     alternates.parent.mkdir(exist_ok=True)
     places = (lender.git_dir.absolute() / "objects", *(place.absolute() for place in also))
     alternates.write_text("".join(f"{place}\n" for place in places))
-    return Repository(directory)
+    return Repository(directory, lender.folders)
 
 
 def work_tree(lender: Repository, scratch: Repository, top: Path, parts: Collection[str], when: int) -> str:

@@ -128,7 +128,7 @@ class Desired:
         """On this machine. It is somebody else's: what is put in its place is seen."""
         found = self._opened
         if found is None or not found.is_there():
-            found = self._opened = Repository(self._mirror.source)
+            found = self._opened = Repository(self._mirror.source, self._mirror.repository.folders)
         return found
 
 

@@ -57,9 +57,10 @@ class Mirror:
         status_branch: str,
         settings: RemoteSettings = remote.DEFAULT,
         access: RemoteAccess = NO_ACCESS,
+        folder: str = "",
     ) -> None:
-        """Opens or creates `<data_dir>/mirror`. `access`: to a source that is a URL. Raises RepositoryUnreadable when
-        the source is not there."""
+        """Opens or creates `<data_dir>/mirror`. `access`: to a source that is a URL. `folder`: in which the fleet
+        stands. Raises RepositoryUnreadable when the source is not there."""
         self.source = source
         self.branch = branch
         self.status_branch = status_branch
@@ -80,7 +81,7 @@ class Mirror:
                 alternates.write_text(borrowed)
         else:
             alternates.unlink(missing_ok=True)
-        self.repository = Repository(self.path)
+        self.repository = Repository(self.path, (folder,))
         self.repositories = Repositories(self.repository, data_dir / SOURCES)
         self._remote = Remote(self.repository, source, settings, access) if self.is_remote else None
         self._move_former_ref()

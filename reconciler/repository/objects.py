@@ -20,6 +20,7 @@ from weakref import finalize
 
 from reconciler.repository import library
 from reconciler.repository.errors import RepositoryUnreadable
+from reconciler.repository.folder import FILE, joined
 
 Kind = Literal["tree", "blob", "commit", "link", "rendered"]
 
@@ -84,9 +85,11 @@ class Unwritten(NamedTuple):
 class Repository:
     """A git directory, open for reading. Missing objects raise RepositoryUnreadable."""
 
-    def __init__(self, git_dir: Path | str) -> None:
-        """Opens `git_dir`, a bare repository or a work tree's top. Never searches upwards."""
+    def __init__(self, git_dir: Path | str, folders: tuple[str, ...] = ("",)) -> None:
+        """Opens `git_dir`, a bare repository or a work tree's top. Never searches upwards. `folders`: in which the
+        fleet stands, and before that, where it stood in commits that are older than its move."""
         self.path = Path(git_dir)
+        self.folders = folders
         self._wide: dict[str, dict[str, TreeEntry]] = {}
         self._narrow: dict[str, Sequence[TreeEntry]] = {}
         self._narrow_bytes = 0
@@ -257,6 +260,23 @@ class Repository:
         found = self.entry_at(tree_id, path)
         return found.id if found is not None and found.kind == "tree" else None
 
+    def folder_at(self, tree_id: str) -> str:
+        """In which of the folders the fleet stands in a commit's tree; the newest where it is in none."""
+        if len(self.folders) == 1:
+            return self.folders[0]
+        there = (each for each in self.folders if self.entry_at(tree_id, joined(each, FILE)) is not None)
+        return next(there, self.folders[0])
+
+    def stood_in(self, folders: Iterable[str]) -> None:
+        """The fleet stood in these folders, too, before it was moved to that in which it is looked for."""
+        self.folders = tuple(dict.fromkeys((self.folders[0], *folders)))
+
+    def fleet_at(self, commit_id: str) -> str:
+        """The id of the directory in which the fleet stands in a commit: what is outside of it is nothing to us. Where
+        it is gone, of all that there is."""
+        tree = self.commit(commit_id).tree
+        return self.tree_at(tree, self.folder_at(tree)) or tree
+
     def entry_at(self, tree_id: str, path: str) -> TreeEntry | None:
         """What stands at `path` below a tree."""
         *directories, last = path.split("/")
@@ -401,7 +421,7 @@ class Repository:
             raise _missing(commit_id, self.path) from error
 
     def versions(self, head: str, file: str) -> list[str]:
-        """Ids of the blobs that a file at the top was in the history of a commit, each once, roughly the newest
+        """Ids of the blobs that a file was in the history of a commit, each once, roughly the newest
         first."""
         self._wait_for(head)
         found: dict[str, None] = {}

@@ -47,7 +47,7 @@ class ProposalBranches:
         self._mirror, self._ours = mirror, ours
         self._commits, self._carried = commits, tuple(carried)
         # Its own, since the mirror's is another thread's.
-        self.repo = Repository(mirror.path)
+        self.repo = Repository(mirror.path, mirror.repository.folders)
 
     def names(self) -> list[str]:
         """All there are. Raises RepositoryUnreadable."""

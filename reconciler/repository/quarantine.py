@@ -45,10 +45,10 @@ class PushedObjects:
         return found
 
     @contextmanager
-    def read(self, onto: Path) -> Iterator[Repository]:
+    def read(self, onto: Path, folders: tuple[str, ...] = ("",)) -> Iterator[Repository]:
         """The repository `onto`, opened anew, with what the push brings; it is closed at the end. Raises
         RepositoryUnreadable."""
-        repo = Repository(onto)
+        repo = Repository(onto, folders)
         try:
             self._add_to(repo)
             yield repo

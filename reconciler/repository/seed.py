@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reconciler.repository import library
 from reconciler.repository.errors import RepositoryUnreadable
+from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import Batch, Blob, commit_tree, plan_tree
 
@@ -19,17 +20,22 @@ _RECORD = "treeplane.seed"
 
 
 def seed(
-    directory: Path, git_dir: Path, branch: str, leave_out: Sequence[Path] = (), sign: library.Sign | None = None
+    directory: Path,
+    git_dir: Path,
+    branch: str,
+    leave_out: Sequence[Path] = (),
+    sign: library.Sign | None = None,
+    folder: str = "",
 ) -> str:
     """Creates the bare repository `git_dir` with one commit of the directory's files on `branch`; returns its id.
-    `sign`: None leaves it unsigned.
+    `sign`: None leaves it unsigned. `folder`: of the repository, in which they are put.
 
     Everything below the directory is taken but `.git`, `leave_out` and the data directory that `git_dir` lies in.
     Raises RepositoryUnreadable when there is nothing to take, or a file cannot be read. All or nothing: a repository
     that is there is whole.
     """
     batch = Batch()
-    tree = _tree(directory, git_dir, leave_out, batch)
+    tree = _tree(directory, git_dir, leave_out, batch, folder)
     if len(batch.objects) < 2:
         raise RepositoryUnreadable(f"{directory} holds no files", "begin with: treeplane init <directory>")
     unfinished = git_dir.with_name(git_dir.name + ".new")
@@ -57,7 +63,7 @@ def moved_on(directory: Path, git_dir: Path, branch: str, leave_out: Sequence[Pa
     return head is None or repo.commit(head).tree != now
 
 
-def _tree(directory: Path, git_dir: Path, leave_out: Sequence[Path], batch: Batch) -> str:
+def _tree(directory: Path, git_dir: Path, leave_out: Sequence[Path], batch: Batch, folder: str = "") -> str:
     skipped = {path.resolve() for path in (*leave_out, git_dir)}
     data_dir = git_dir.parent.parent if git_dir.parent.name == "repo" else git_dir
     if data_dir.resolve() == directory.resolve():
@@ -68,7 +74,7 @@ def _tree(directory: Path, git_dir: Path, leave_out: Sequence[Path], batch: Batc
     files: dict[str, bytes | Blob | None] = {}
     try:
         for path, name in _files(directory, skipped):
-            files[name] = _blob(path, batch)
+            files[joined(folder, name)] = _blob(path, batch)
     except OSError as error:
         raise RepositoryUnreadable(f"{directory} cannot be read ({error})", "check its permissions") from error
     return plan_tree(None, None, files, batch)

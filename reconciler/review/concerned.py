@@ -22,6 +22,7 @@ from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.inpart import Everybody, Heard
 from reconciler.plan.system import workspace_types
 from reconciler.repository.difference import difference
+from reconciler.repository.folder import joined
 from reconciler.repository.mentions import mentions
 from reconciler.repository.objects import Repository
 from reconciler.review.sharers import sharers
@@ -71,7 +72,7 @@ class WhomItConcerns:
     def touched(self) -> frozenset[str]:
         """The paths of workspaces whose files differ. Raises BadFile where the second tree has no root."""
         stood: dict[str, set[str]] = {}
-        for change in difference(self._repo, self._root(self._before), self._root(self._after), ROOT):
+        for change in difference(self._repo, self._root(self._before), self._root(self._after), self._after.root):
             owner = self._before.owner(change.path)
             if owner is not None:
                 stood.setdefault(owner.path, set()).add(owner.directory)
@@ -112,7 +113,7 @@ class WhomItConcerns:
         new = {name for name in names if name} - self._searched
         self._searched |= new
         tree, types = self._before.tree_id, set[str]()
-        for file in mentions(self._repo, tree, ROOT, new):
+        for file in mentions(self._repo, tree, self._before.root, new):
             owner, entry = self._before.owner(file), self._repo.entry_at(tree, file)
             if entry is None:
                 raise Everybody  # a name that is no text: its workspace is held for it, but nobody can say which
@@ -127,7 +128,7 @@ class WhomItConcerns:
         """Notes the workspaces whose own content is in another commit's files than those that are searched."""
         if not self._pinned_found:
             self._pinned_found = True
-            for file in mentions(self._repo, self._before.tree_id, ROOT, _PINNING):
+            for file in mentions(self._repo, self._before.tree_id, self._before.root, _PINNING):
                 owner = self._before.owner(file) if file.rpartition("/")[2] in WORKSPACE_FILES else None
                 if owner is not None and self._is_pinned(owner):
                     self._found.add(owner.path)
@@ -140,13 +141,13 @@ class WhomItConcerns:
             return False
 
     def _root(self, tree: WorkspaceTree) -> str | None:
-        return self._repo.tree_at(tree.tree_id, ROOT)
+        return self._repo.tree_at(tree.tree_id, tree.root)
 
 
 def held_for(repo: Repository, recorded: RecordedFleet, hashes: Collection[str], here: WorkspaceTree) -> Iterator[str]:
     """Workspaces that are held for a deletion with one of these hashes. `here`: where they stand."""
     for file in mentions(repo, recorded.tree, ROOT, hashes):
-        owner = here.at(directory_in_git(workspace_of(file)))
+        owner = here.at(joined(here.folder, directory_in_git(workspace_of(file))))
         if owner is not None:
             yield owner.path
 

@@ -18,6 +18,7 @@ from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import FILE, parse_fleet
 from reconciler.layout.tree import ROOT
 from reconciler.repository import borrowed
+from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository
 from reconciler.review.revisions import BadRange, recorded_of, require_whole, resolve
 from reconciler.statusbranch.recorded import RecordedFleet
@@ -110,14 +111,17 @@ def _target(clone: Repository, repo: Repository, top: Path | None, revision: str
         return End(own(resolve(clone, revision)), revision)
     if top is None:
         raise BadRange("there is no work tree here", "name what to compare, like main..other")
-    commit = borrowed.work_tree(clone, repo, top, (ROOT, FILE, *_shared(top)), int(time.time()))
+    folder = clone.folders[0]
+    parts = joined(folder, ROOT), joined(folder, FILE), *_shared(top, folder)
+    commit = borrowed.work_tree(clone, repo, top, parts, int(time.time()))
     return End(own(commit), _WORK_TREE)
 
 
-def _shared(top: Path) -> Iterator[str]:
+def _shared(top: Path, folder: str) -> Iterator[str]:
     """What workspaces are rendered of that stands elsewhere."""
     with suppress(OSError, BadFile):
-        yield from parse_fleet((top / FILE).read_bytes()).shared
+        file = joined(folder, FILE)
+        yield from parse_fleet((top / file).read_bytes(), file).shared
 
 
 def _base(clone: Repository, revision: str, recorded: RecordedFleet | None) -> tuple[End, tuple[str, ...]]:

@@ -20,6 +20,7 @@ from reconciler.plan.pushedby import NOBODY
 from reconciler.plan.system import shipped_workspaces
 from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.chain import brought
+from reconciler.repository.folder import joined
 from reconciler.review.ends import End, Ends
 from reconciler.review.fields import FieldChange, differences
 from reconciler.review.foresight import Foreseen, foresee
@@ -159,15 +160,20 @@ def _settings(ends: Ends) -> Iterator[FieldChange]:
     """What of treeplane.yaml is another."""
     sides = [_fleet(ends, end) for end in (ends.base, ends.target)]
     if None not in sides:
-        yield from differences(FILE, sides[0] or {}, sides[1] or {})
+        yield from differences(_file(ends, ends.target), sides[0] or {}, sides[1] or {})
+
+
+def _file(ends: Ends, end: End) -> str:
+    return joined(ends.repo.folder_at(ends.repo.commit(end.commit.id).tree), FILE)
 
 
 def _fleet(ends: Ends, end: End) -> Object | None:
-    entry = ends.repo.entry_at(ends.repo.commit(end.commit.id).tree, FILE)
+    file = _file(ends, end)
+    entry = ends.repo.entry_at(ends.repo.commit(end.commit.id).tree, file)
     if entry is None or entry.kind != "blob":
         return None
     try:
-        documents = parse(ends.repo.blob(entry.id), FILE)
+        documents = parse(ends.repo.blob(entry.id), file)
     except BadFile:
         return None  # why it is not taken is told
     return documents[0].value if len(documents) == 1 else None

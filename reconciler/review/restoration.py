@@ -92,6 +92,5 @@ class Restoring:
     def _tree(self, commit: str) -> WorkspaceTree:
         return self.tree.beside(self._repo.commit(commit).tree)
 
-    @staticmethod
-    def _where(place: WorkspaceDir | None, path: str) -> str:
-        return place.directory if place is not None else f"workspaces/{path.replace(':', '/')}"
+    def _where(self, place: WorkspaceDir | None, path: str) -> str:
+        return place.directory if place is not None else f"{self.tree.top}/{path.replace(':', '/')}"

@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Iterator
 
 from reconciler.layout.inputs import shared_by, shares_differ, states
-from reconciler.layout.tree import ROOT, WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.repository.mentions import mentions
 
 
@@ -24,7 +24,7 @@ def sharers(before: WorkspaceTree, after: WorkspaceTree) -> Iterator[WorkspaceDi
     differ = {s for s in shared if s in one_sided or states(before, (s,)) != states(after, (s,))}
     for tree in (before, after):
         names = {posixpath.basename(each) for each in _fed(tree, differ, shared)}
-        for file in mentions(tree.repo, tree.tree_id, ROOT, names):
+        for file in mentions(tree.repo, tree.tree_id, tree.root, names):
             owner = _owner(tree, file)
             if owner is not None and any(tree.rendered(owner)):
                 yield owner
@@ -44,6 +44,6 @@ def _fed(tree: WorkspaceTree, differ: set[str], shared: list[str]) -> set[str]:
 def _owner(tree: WorkspaceTree, file: str) -> WorkspaceDir | None:
     """The workspace in whose directory a file is, ignored or not."""
     above, found = file.rpartition("/")[0], None
-    while found is None and above.startswith(ROOT):
+    while found is None and above.startswith(tree.root):
         found, above = tree.owner(f"{above}/x"), above.rpartition("/")[0]
     return found

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository, TreeEntry
 from reconciler.signatures import allowed, openpgp
 from reconciler.signatures.names import unfit
@@ -48,26 +49,32 @@ class _File(NamedTuple):
     read: Callable[[], bytes]
 
 
-_memo: dict[str, Signers] = {}
+_memo: dict[tuple[str, str], Signers] = {}
 _lock = threading.Lock()
+
+
+def directory_in(repo: Repository, tree_id: str) -> str:
+    """Where a commit's tree has it, if it does."""
+    return joined(repo.folder_at(tree_id), DIRECTORY)
 
 
 def of_tree(repo: Repository, tree_id: str) -> Signers:
     """Of the tree of a commit. Raises RepositoryUnreadable where git lacks an object of it."""
-    found = repo.pick(tree_id, (DIRECTORY,)).get(DIRECTORY)
+    place = directory_in(repo, tree_id)
+    found = repo.entry_at(tree_id, place)
     if found is None:
         return _NOBODY
     if found.kind != "tree":
-        return _made(DIRECTORY, [], [], [f"{DIRECTORY} is no directory"])
+        return _made(place, [], [], [f"{place} is no directory"])
     with _lock:
-        known = _memo.get(found.id)
+        known = _memo.get((place, found.id))
     if known is None:
         top = repo.entries(found.id)
         below = next((e.id for e in top if e.name == _OPENPGP and e.kind == "tree"), None)
         inside = repo.entries(below) if below is not None else ()
-        known = _made(DIRECTORY, (_in_git(repo, e) for e in top), (_in_git(repo, e) for e in inside), [])
+        known = _made(place, (_in_git(repo, e) for e in top), (_in_git(repo, e) for e in inside), [])
         with _lock:
-            _memo[found.id] = known
+            _memo[place, found.id] = known
             while len(_memo) > _KEPT:
                 del _memo[next(iter(_memo))]
     return known

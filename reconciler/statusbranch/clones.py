@@ -19,4 +19,11 @@ def recorded_for(repo: Repository, commit: str, *, tracked: bool = True) -> Reco
     refs = [repo.ref(f"refs/{place}/{name}") for place in places]
     heads = [ref for ref in refs if ref is not None]
     newest = next((h for h in heads if all(repo.is_ancestor(other, h) for other in heads)), next(iter(heads), None))
+    stood_in(repo, newest)
     return RecordedFleet(repo, newest) if newest is not None else None
+
+
+def stood_in(repo: Repository, status: str | None) -> None:
+    """From here on the fleet is found in commits from before it moved to another folder, too. `status`: what tells."""
+    if status is not None and repo.has(status):
+        repo.stood_in(RecordedFleet(repo, status).facts().folders)

@@ -13,8 +13,8 @@ from reconciler.statusbranch.realtargets import real_targets
 from reconciler.statusbranch.recorded import FleetFacts
 
 
-def of_store(store: View, fleet: FleetRecord, known: FleetFacts) -> FleetFacts:
-    """`known`: what is recorded so far, whose other facts stay."""
+def of_store(store: View, fleet: FleetRecord, known: FleetFacts, folders: tuple[str, ...]) -> FleetFacts:
+    """`known`: what is recorded so far, whose other facts stay; `folders`: of the repository, as it is read."""
     there = {path: record.directory for path, record in leaving(store).items() if not record.stored}
     return replace(
         known,
@@ -27,6 +27,7 @@ def of_store(store: View, fleet: FleetRecord, known: FleetFacts) -> FleetFacts:
         verified=fleet.verified,
         grafts=fleet.grafts,
         regrafting=fleet.regrafting,
+        folders=folders,
     )
 
 

@@ -1,12 +1,13 @@
 """Where things stand on the status branch, and their canonical form.
 
-The branch mirrors the layout of the desired one:
+The branch mirrors the layout of the desired one, as it is in the fleet's folder:
 
-    fleet.yaml                                          the format, fleet id, the branch that is served, the newest
-                                                        store revision that was covered, when this history began,
-                                                        the directories that lost their workspace.yaml alone, the
-                                                        commits that are on their way, and those of tenants'
-                                                        repositories that say which workspaces are in these
+    fleet.yaml                                          the format, fleet id, the branch that is served, the folder of
+                                                        it in which the fleet stands, the newest store revision that
+                                                        was covered, when this history began, the directories that lost
+                                                        their workspace.yaml alone, the commits that are on their way,
+                                                        and those of tenants' repositories that say which workspaces
+                                                        are in these
     schemas/<logical cluster>/<name>/<uid>.yaml         APIResourceSchemas that their providers no longer have, but
                                                         consumers are served with
     workspaces/root/shop/web/_summary.yaml              the workspace's summary (plan/summary.py)
@@ -28,6 +29,7 @@ from typing import Any
 import yaml
 
 from apiserver.model.keys import Key
+from reconciler.repository.folder import without
 from reconciler.statusbranch import plainform
 
 Object = dict[str, Any]
@@ -49,11 +51,12 @@ _MARK = "="
 
 
 def directory_of(path: str, directory: str) -> str:
-    """A workspace's folder on the branch: its directory in the repository, or what that would be. A directory that only
-    groups may have any name, so those that are ours here get a mark."""
+    """A workspace's folder on the branch: its directory in the fleet's folder, or what that would be. A directory that
+    only groups may have any name, so those that are ours here get a mark."""
     if not directory:
         return f"{WORKSPACES}/" + path.replace(":", "/")
-    return "/".join(f"{_MARK}{part}" if part in OURS or part[0] == _MARK else part for part in directory.split("/"))
+    parts = without(directory).split("/")
+    return "/".join(f"{_MARK}{part}" if part in OURS or part[0] == _MARK else part for part in parts)
 
 
 def apart(path: str) -> str:
@@ -73,7 +76,7 @@ def owner_of(path: str) -> str:
 
 
 def directory_in_git(directory: str) -> str:
-    """What `directory_of` made a folder of the branch of, where that is a directory of the repository."""
+    """What `directory_of` made a folder of the branch of, where that is a directory in the fleet's folder."""
     return "/".join(part.removeprefix(_MARK) for part in directory.split("/"))
 
 

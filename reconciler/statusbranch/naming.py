@@ -18,6 +18,8 @@ from typing import Any, NamedTuple, Protocol
 from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import FILE, STATUS_BRANCH, parse_fleet, status_branch
 from reconciler.layout.yamldoc import parse
+from reconciler.repository.errors import RepositoryError
+from reconciler.repository.folder import joined
 from reconciler.repository.mirror import SERVED_REF, STATUS_REF
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
@@ -57,7 +59,7 @@ def in_use(repo: Repository, head: str, branch: str, source: Branches) -> str:
     known = names(repo, head)
     if len(known) == 1:
         return known[0]
-    found = list(_candidates(repo, known, branch, source))
+    found = list(_candidates(repo, head, known, branch, source))
     if len(found) > 1:
         raise Undecided(found)
     return found[0].name if found else status_branch(repo, head)
@@ -66,7 +68,7 @@ def in_use(repo: Repository, head: str, branch: str, source: Branches) -> str:
 def names(repo: Repository, head: str) -> list[str]:
     """All names that treeplane.yaml gave the status branch in the history of a commit, the newest first."""
     found: dict[str, None] = {}
-    for blob in repo.versions(head, FILE):
+    for blob in (blob for folder in repo.folders for blob in repo.versions(head, joined(folder, FILE))):
         try:
             found[parse_fleet(repo.blob(blob)).status_branch] = None
         except BadFile:
@@ -95,17 +97,33 @@ def described(repo: Repository, candidate: Candidate) -> str:
     return f"{candidate.name} (commit {candidate.commit:.10} by {writer}, when {candidate.served:.10} was served)"
 
 
-def _candidates(repo: Repository, known: list[str], branch: str, source: Branches) -> Iterator[Candidate]:
+def _candidates(repo: Repository, head: str, known: list[str], branch: str, source: Branches) -> Iterator[Candidate]:
     there = {name.removeprefix("refs/heads/") for name in source.branches()}
     for name in known:
         commit = source.newest(name) if name in there else None
         served = served_by(repo, commit) if commit is not None else ""
-        if commit is None or not served or status_branch(repo, served) != name:
+        if commit is None or not served:
             continue
         facts = _facts(repo, commit)
-        of = facts.get("branch") or branch
+        folder, of = str(facts.get("path") or ""), facts.get("branch") or branch
+        if not _names(repo, served, name, folder) or not (folder in repo.folders or is_moved(repo, folder, head)):
+            continue
         if facts.get("id") and (not branch or of == branch or of not in there):
             yield Candidate(name, commit, served)
+
+
+def is_moved(repo: Repository, folder: str, head: str) -> bool:
+    """Whether a fleet that stood in `folder` may stand where it is looked for by now: there is none there any more."""
+    return repo.entry_at(repo.commit(head).tree, joined(folder, FILE)) is None
+
+
+def _names(repo: Repository, served: str, name: str, folder: str) -> bool:
+    """Whether a commit names a status branch, by what stands in a folder of it."""
+    entry = repo.entry_at(repo.commit(served).tree, joined(folder, FILE))
+    try:
+        return entry is not None and parse_fleet(repo.blob(entry.id)).status_branch == name
+    except (BadFile, RepositoryError):
+        return False
 
 
 def _facts(repo: Repository, commit: str) -> dict[str, Any]:

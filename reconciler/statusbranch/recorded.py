@@ -27,7 +27,8 @@ class FleetFacts:
     `regrafting`: see FleetRecord;
     `branch`: the desired branch; `began`: when the branch's history did, RFC 3339 ("" where an older version wrote);
     `targets`: the SyncTargets that are real clusters (None where an older version wrote); `leaving`: workspaces that a
-    commit took away and that wait for finalizers, and the directories where they stood."""
+    commit took away and that wait for finalizers, and the directories where they stood; `folders`: in which the fleet
+    stands, and then in which it stood before."""
 
     id: str = ""
     revision: int = 0
@@ -43,6 +44,7 @@ class FleetFacts:
     verified: tuple[CommitRef, ...] = ()
     grafts: dict[str, dict[str, str]] = field(default_factory=dict)
     regrafting: dict[str, dict[str, str]] = field(default_factory=dict)
+    folders: tuple[str, ...] = ("",)
 
     def as_file(self) -> format.Object:
         """The content of fleet.yaml."""
@@ -54,7 +56,7 @@ class FleetFacts:
         found |= {"targets": [*self.targets]} if self.targets is not None else {}
         found |= {"leaving": self.leaving, "admitted": self.admitted}
         found |= {"verified": [str(commit) for commit in self.verified], "grafts": self.grafts}
-        found |= {"regrafting": self.regrafting}
+        found |= {"regrafting": self.regrafting, "path": self.folders[0], "moved": [*self.folders[1:]]}
         return {key: value for key, value in found.items() if value or key in _ALWAYS}
 
 
@@ -131,6 +133,7 @@ class RecordedFleet:
                 verified=tuple(commits.parse(str(commit)) for commit in found.get("verified") or ()),
                 grafts=_grafts(found.get("grafts") or {}),
                 regrafting=_grafts(found.get("regrafting") or {}),
+                folders=(str(found.get("path") or ""), *map(str, found.get("moved") or ())),
             )
 
     def leaving(self) -> dict[str, Summary]:

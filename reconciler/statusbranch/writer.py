@@ -210,7 +210,7 @@ class StatusWriter:
         before = RecordedFleet(self._repo, head) if head is not None else None
         base = before.tree if before is not None else None
         known = before.facts() if before is not None else FleetFacts()
-        facts = fleetfacts.of_store(self._store, fleet, known)
+        facts = fleetfacts.of_store(self._store, fleet, known, self._repo.folders)
         if before is not None and new == base and facts == known and not self._is_told(before.source, fleet):
             return None
         served = fleet.commit.id

@@ -23,6 +23,8 @@ class Recordings:
 
     def __init__(self) -> None:
         self._head = ""
+        self.folders: tuple[str, ...] = ()
+        """Of the fleet, see Repository; () while nothing is recorded."""
         self._newest: dict[bytes, bytes] = {}
         """By the commit that was served, the newest status commit that names it."""
 
@@ -37,7 +39,7 @@ class Recordings:
                 break
             fresh.setdefault(bytes.fromhex(info.parents[-1]), bytes.fromhex(info.id))
         self._newest |= fresh
-        self._head = head
+        self._head, self.folders = head, RecordedFleet(mirror, head).facts().folders
 
     def of(self, repo: Repository, commit: str) -> str:
         """The status commit to begin from for a commit; "" where there is none. Raises RepositoryUnreadable."""

@@ -27,10 +27,12 @@ def serve(
     data_dir: Path,
     source: str,
     renders: Renders = NOWHERE,
+    *,
+    folder: str = "",
     access: RemoteAccess = NO_ACCESS,
 ) -> None:
-    """Until it is told to stop, or its parent ends. `source`, `renders`, `access`: see Viewer."""
-    asyncio.run(_serve(listener, Viewer(data_dir, source, renders=renders, access=access)))
+    """Until it is told to stop, or its parent ends. The rest: see Viewer."""
+    asyncio.run(_serve(listener, Viewer(data_dir, source, renders=renders, folder=folder, access=access)))
 
 
 async def _serve(listener: socket.socket, viewer: Viewer) -> None:

@@ -63,10 +63,13 @@ class Viewer:
         source: str,
         limits: ViewerLimits = _USUAL,
         renders: Renders = NOWHERE,
+        *,
+        folder: str = "",
         access: RemoteAccess = NO_ACCESS,
     ) -> None:
-        """`renders`: for directories that are rendered; it has begun with nothing. `access`: to a source that is a
-        URL. Raises OSError."""
+        """`renders`: for directories that are rendered; it has begun with nothing. `folder`: in which the fleet stands.
+        `access`: to a source that is a URL. Raises OSError."""
+        self._folders: tuple[str, ...] = (folder,)
         self._access = access
         self._renders = renders
         self._mirror, self._source, self._sources = data_dir / "mirror", source, data_dir / SOURCES
@@ -116,7 +119,7 @@ class Viewer:
         room = self._shelf.room()
 
         def fill() -> str:
-            repo, renders, sources = Repository(self._git), self._renders, self._sources
+            repo, renders, sources = Repository(self._git, self._folders), self._renders, self._sources
             filling = CommitFilling(
                 repo, commit, asked.path, status, children=asked.children, sources=sources, renders=renders
             )
@@ -134,6 +137,7 @@ class Viewer:
         """The status commit to begin from, and the commit that it names."""
         try:
             self._recordings.refresh(Repository(self._mirror))
+            self._folders = self._recordings.folders or self._folders
             status = self._recordings.of(self._repo(), commit)
             return status, RecordedFleet(self._repo(), status).source.id if status else ""
         except RepositoryError as error:
@@ -149,6 +153,7 @@ class Viewer:
         try:
             if self._opened is None:
                 self._opened = beside(self._mirror, self._git)
+            self._opened.folders = self._folders
             self._opened.let_go()
             return self._opened
         except (OSError, RepositoryError) as error:

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from reconciler.repository.folder import joined
 from reconciler.repository.library import Sign, set_fsync
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import Blob, commit_tree, edit_tree, move_ref
@@ -30,15 +31,16 @@ def plain_fleet(directory: Path) -> Path:
 
 class FleetRepo:
     """`commit({path: text, path: None})` writes a commit on top of `head` and moves the branch. One that is there is
-    taken as it is."""
+    taken as it is. `folder`: where the fleet stands in it, and what paths are said from; `elsewhere` commits beside."""
 
-    def __init__(self, path: Path, branch: str = "main") -> None:
+    def __init__(self, path: Path, branch: str = "main", folder: str = "") -> None:
         if not path.exists():
             subprocess.run(["git", "init", "--quiet", "--bare", f"--initial-branch={branch}", str(path)], check=True)
         set_fsync(False)
         self.path = path
         self.branch = branch
-        self.repo = Repository(path)
+        self.folder = folder
+        self.repo = Repository(path, (folder,))
         self.commits: list[str] = []
 
     @property
@@ -56,18 +58,29 @@ class FleetRepo:
         current = self.repo.ref(self.ref)
         parent = parent or current
         base = self.repo.commit(parent).tree if parent else None
-        changes = {path: data.encode() if isinstance(data, str) else data for path, data in files.items()}
+        changes = self._changes(files)
         tree = edit_tree(self.repo, base, changes)
         when = BEGIN + 60 * len(self.commits)
         made = commit_tree(self.repo, tree, [parent] if parent else [], message, when, self.ref, current, sign)
         self.commits.append(made)
         return made
 
+    def elsewhere(self, files: Files, message: str = "Nothing to the fleet") -> str:
+        """A commit of files that are said from the top of the repository."""
+        folder, self.folder = self.folder, ""
+        try:
+            return self.commit(files, message)
+        finally:
+            self.folder = folder
+
+    def _changes(self, files: Files) -> dict[str, bytes | Blob | None]:
+        said = {joined(self.folder, path): data for path, data in files.items()}
+        return {path: data.encode() if isinstance(data, str) else data for path, data in said.items()}
+
     def merge(self, files: Files, other: str, sign: Sign | None = None) -> str:
         """A merge commit on top of `head` with `other` as second parent; `files` is what it brings."""
         current = self.head
-        changes = {path: data.encode() if isinstance(data, str) else data for path, data in files.items()}
-        tree = edit_tree(self.repo, self.repo.commit(current).tree, changes)
+        tree = edit_tree(self.repo, self.repo.commit(current).tree, self._changes(files))
         when = BEGIN + 60 * len(self.commits)
         made = commit_tree(self.repo, tree, [current, other], "Merge", when, self.ref, current, sign)
         self.commits.append(made)
@@ -82,7 +95,7 @@ class FleetRepo:
         return Blob(str(self.repo.git.create_blob(target.encode())), b"120000")
 
     def files(self, commit: str) -> dict[str, str]:
-        """Every file of a commit (of any branch)."""
+        """Every file of a commit (of any branch), in a folder those below it."""
         out = {}
         pending = [("", self.repo.commit(commit).tree)]
         while pending:
@@ -92,4 +105,5 @@ class FleetRepo:
                     pending.append((f"{prefix}{entry.name}/", entry.id))
                 else:
                     out[f"{prefix}{entry.name}"] = self.repo.blob(entry.id).decode(errors="replace")
-        return out
+        inside = joined(self.folder, "")
+        return {path.removeprefix(inside): text for path, text in out.items() if path.startswith(inside)}

@@ -75,7 +75,9 @@ class LoadedFleet:
         self.keys = keys or directory / "keys"
         self.secrets = SecretFiles(self.keys)
         self.renders = renders
-        self.mirror = Mirror(directory, str(self.repo.path), self.repo.branch, "treeplane/status")
+        self.mirror = Mirror(
+            directory, str(self.repo.path), self.repo.branch, "treeplane/status", folder=self.repo.folder
+        )
         self.store: Store = open_store(directory / "store", sync=False, declared=DECLARED)
         self.loader = self.new_loader()
         self._seen = 0

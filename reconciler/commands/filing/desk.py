@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from apiserver.model.errors import StatusError
+from reconciler.commands import fleetfolder
 from reconciler.commands.clone import WorkTree, clone_of
 from reconciler.commands.failure import Failure
 from reconciler.commands.filing.asked import Filed, FiledFile, FilingAsked
@@ -36,6 +37,7 @@ from reconciler.loading.sealedsecrets import creation_for, sealed_file
 from reconciler.plugin.meant import question
 from reconciler.repository.difference import difference
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import edit_tree
 
@@ -194,7 +196,9 @@ def _desk(asked: FilingAsked, scratch: Path) -> Iterator[Desk]:
             2,
         )
     if asked.dry:
-        yield Desk(Repository(hosted(data_dir)), None, data_dir, keys)
+        repo = Repository(hosted(data_dir))
+        fleetfolder.settle(repo, None, repo.path)
+        yield Desk(repo, None, data_dir, keys)
         return
     if keys is None:
         raise Failure(f"{data_dir} has no keys/", "name them: --keys DIRECTORY", 2)
@@ -224,4 +228,4 @@ def _clone_around(directory: Path) -> WorkTree | None:
 
 def _is_fleet(repo: Repository) -> bool:
     head = repo.resolve("HEAD")
-    return head is not None and repo.entry_at(repo.commit(head).tree, FILE) is not None
+    return head is not None and repo.entry_at(repo.commit(head).tree, joined(repo.folders[0], FILE)) is not None

@@ -16,6 +16,7 @@ from pathlib import Path
 from apiserver.auth.keys import Keys
 from apiserver.model.hostedrepository import URL
 from apiserver.model.redaction import redact
+from reconciler.commands import fleetfolder
 from reconciler.commands.clone import WorkTree
 from reconciler.commands.failure import Failure
 from reconciler.commands.servedat import ServedAt
@@ -62,6 +63,7 @@ def cloned(data_dir: Path, keys: Path, scratch: Path) -> Iterator[WorkTree]:
     if answer.code != 0:
         raise Failure(f"{served.local_url}{URL} cannot be cloned: {answer.error or answer.output}")
     clone = WorkTree(top, Repository(top))
+    fleetfolder.settle(clone.repo, top, top)
     for name, value in _who(clone).items():
         clone.run("config", name, value)
     yield clone

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from reconciler.commands.hook import judge_push
+from reconciler.commands.line.folders import folder_option
 
 
 @click.group()
@@ -23,12 +24,13 @@ def hook() -> None:
     metavar="DIR",
     help="The directory of who may sign where a commit has no signers/ at all: as keys/signers of the server.",
 )
-def pre_receive(signers: Path | None) -> None:
+@folder_option
+def pre_receive(signers: Path | None, folder: str) -> None:
     """Say what a push changes and whom it holds; exit 1, so that it is refused, where the served treeplane.yaml says
     `spec.push: Refuse` and it would newly hold a workspace, and where it says `spec.safety.owners` or
     `spec.verification` and whoever signed may not push that. Run by git in the repository."""
     given = (os.fsdecode(line) for line in sys.stdin.buffer)  # a ref has any bytes
-    answer = judge_push(os.environ, given, signers)
+    answer = judge_push(os.environ, given, signers, folder)
     for line in answer.lines:
         click.echo(f"treeplane: {line}", err=True)
     raise SystemExit(1 if answer.refuses else 0)

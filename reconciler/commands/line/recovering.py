@@ -9,6 +9,7 @@ import click
 
 from reconciler.commands.drill import drill as run_drill
 from reconciler.commands.drill import exit_code
+from reconciler.commands.line.folders import folder_option
 from reconciler.commands.line.output import output as output_option
 from reconciler.drilling.telling import FORMS
 
@@ -25,8 +26,9 @@ _GARBAGE = 100_000
     metavar="DIR",
     help="The keys/ of the server, or a backup of them: they are read, and nothing in them is printed.",
 )
+@folder_option
 @output_option(FORMS)
-def drill(source: str, branch: str, keys: Path | None, output: str) -> None:
+def drill(source: str, branch: str, keys: Path | None, folder: str, output: str) -> None:
     """Clone SOURCE, recover the fleet from it into a store that is thrown away, and say whether that gives what is
     recorded. SOURCE: a URL, a repository or a data directory  [default: the clone around here]
 
@@ -35,6 +37,6 @@ def drill(source: str, branch: str, keys: Path | None, output: str) -> None:
     webhook is asked, and nothing is written to SOURCE.
     """
     gc.set_threshold(_GARBAGE)
-    found = run_drill(source, branch, keys)
+    found = run_drill(source, branch, keys, folder)
     click.echo(FORMS[output](found), nl=False)
     raise SystemExit(exit_code(found))

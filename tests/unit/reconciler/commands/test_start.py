@@ -32,14 +32,14 @@ def fleet(tmp_path: Path) -> Iterator[LoadedFleet]:
     made.close()
 
 
-def start(fleet: LoadedFleet, branch: str) -> Beginning:
-    """As a server that is told to serve `branch`, with a data directory of its own."""
+def start(fleet: LoadedFleet, branch: str, path: str = "") -> Beginning:
+    """As a server that is told to serve `path` of `branch`, with a data directory of its own."""
     folder = fleet.directory.parent / "another"
     source = str(fleet.repo.path)
     settings = ReconcileSettings(
-        folder, folder, branch, source=source, url="https://x", local_url="https://x", command=("treeplane", "up")
+        folder, folder, branch, path, source=source, url="https://x", local_url="https://x", command=("treeplane", "up")
     )
-    mirror = Mirror(folder, source, branch, STATUS)
+    mirror = Mirror(folder, source, branch, STATUS, folder=path)
     return Start(settings, mirror, Installation(folder), Teller(Report()), first=True).begin(mirror.refresh())
 
 
@@ -71,6 +71,36 @@ def test_one_of_this_format_or_without_any_is_gone_on_from(fleet: LoadedFleet) -
     assert b"format" not in repo.blob(entry.id)  # the first format is the one that is not named
     move_ref(repo, f"refs/heads/{STATUS}", write_format(repo, head, format.FORMAT), head)
     assert start(fleet, "main").recorded is not None
+
+
+def test_a_server_for_another_folder_refuses(fleet: LoadedFleet) -> None:
+    with pytest.raises(
+        StartRefused, match=r"stands in the top of the repository.* not in folder fleets/prod"
+    ) as refused:
+        start(fleet, "main", "fleets/prod")
+    assert "treeplane up --path ." in str(refused.value)
+    assert "git mv treeplane.yaml workspaces fleets/prod/" in str(refused.value)
+    fleet.repo.elsewhere({f"fleets/prod/{path}": text for path, text in fleet.first_files().items()})
+    with pytest.raises(StartRefused, match="is another, and needs a status branch of its own"):
+        start(fleet, "main", "fleets/prod")
+
+
+def test_it_goes_on_in_a_folder_that_it_was_moved_to_and_in_no_other(fleet: LoadedFleet) -> None:
+    files, served = fleet.first_files(), fleet.repo.head
+    fleet.repo.elsewhere({**dict.fromkeys(files), **{f"fleets/prod/{path}": text for path, text in files.items()}})
+    with pytest.raises(StartRefused, match=r"has no fleets/dev/treeplane.yaml, so it did not move there"):
+        start(fleet, "main", "fleets/dev")
+    recorded = start(fleet, "main", "fleets/prod").recorded
+    assert recorded is not None
+    assert recorded.source.id == served
+    fleet.repo.reset(served)
+    fleet.repo.commit(dict.fromkeys(files), parent=served)
+    other = fleet.repo.head
+    branch(fleet, "main", None)
+    fleet.repo.elsewhere({f"fleets/prod/{path}": text for path, text in files.items()})
+    assert not fleet.repo.repo.is_ancestor(other, fleet.repo.head)
+    with pytest.raises(StartRefused, match="does not contain the commit that was served"):
+        start(fleet, "main", "fleets/prod")
 
 
 def test_a_server_for_another_branch_refuses(fleet: LoadedFleet) -> None:
