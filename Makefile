@@ -3,7 +3,7 @@
 # make kubectl-suite  kubectl's own shell suite, as far as it passes (WRITES=Commit: in a workspace whose writes are commits)
 # make conformance    Kubernetes' own end-to-end suite, as far as it passes (WRITES as above)
 # make check   the import contract, ruff (rules and format), mypy
-# make settings  the tables of docs/settings.md and docs/commands.md, made of settings and commands
+# make settings  the tables of docs/settings.md, docs/commands.md and docs/metrics.md, made of what they are about
 # make bench   the published figures
 # make histories  properties over histories (pushes, losses, restarts, kills, intruders), ROUNDS times with other examples
 # Needs git and Python 3.11 or newer; for the tests against real clusters also Go (or the package index, which has it).
@@ -54,6 +54,7 @@ check: $(STAMP)
 settings: $(STAMP)
 	@$(BIN)/python -m reconciler.commands.settingspage docs/settings.md
 	@$(BIN)/python -m reconciler.commands.commandspage docs/commands.md
+	@$(BIN)/python -m reconciler.commands.metricspage docs/metrics.md
 
 bench: $(STAMP) clusters
 	@$(BIN)/python bench/load.py $(WORKSPACES)
@@ -70,6 +71,7 @@ bench: $(STAMP) clusters
 	@$(BIN)/python bench/start.py
 	@$(BIN)/python bench/commit_to_applied.py
 	@$(BIN)/python bench/api.py
+	@$(BIN)/python bench/metrics.py
 	@$(BIN)/python bench/commit_writes.py
 	@$(BIN)/python bench/workspaces.py
 	@$(BIN)/python bench/watches.py
@@ -89,6 +91,7 @@ clusters: $(STAMP)
 	@cd tests && ../$(BIN)/python -m realclusters.sopsbinary
 	@cd tests && ../$(BIN)/python -m realclusters.helmbinary
 	@cd tests && ../$(BIN)/python -m realclusters.proxybinaries
+	@cd tests && ../$(BIN)/python -m realclusters.promtoolbinary
 
 setup: $(STAMP)
 

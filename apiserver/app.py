@@ -17,11 +17,10 @@ from apiserver.auth.rbac import Authorizer
 from apiserver.connections import Connections
 from apiserver.endpoints.exchange import ASGIScope, Receive, Send
 from apiserver.endpoints.git import GitEndpoint, Hosted
-from apiserver.endpoints.listcounts import ListCounts
 from apiserver.push import notify_push
 from apiserver.registry.holding import check_holder
 from apiserver.settings import ServerSettings
-from apiserver.shell import PLUGIN_PATH, Counters, Shell, Told
+from apiserver.shell import PLUGIN_PATH, Shell
 from apiserver.storage.protocol import Store
 
 ASGI = Callable[[ASGIScope, Receive, Send], Any]
@@ -31,7 +30,7 @@ _GIT = "/git/"
 
 
 class App:
-    """Dispatches by path and counts."""
+    """Dispatches by path."""
 
     def __init__(
         self,
@@ -40,36 +39,24 @@ class App:
         authenticator: Authenticator,
         authorizer: Authorizer,
         kubernetes: ASGI,
-        lists: ListCounts | None = None,
     ) -> None:
-        """`kubernetes`: the Kubernetes API (endpoints/kube.py). `lists`: what it counts; None for nothing."""
-        self.counters = Counters()
+        """`kubernetes`: the Kubernetes API (endpoints/kube.py)."""
         self.connections = Connections(settings)
         self._kubernetes = kubernetes
         self._git = GitEndpoint(_hosted(settings), authenticator, authorizer, lambda: check_holder(store))
         self.shell = FastAPI(title="Treeplane", docs_url=None, redoc_url=None, openapi_url=None)
-        told = Told(self.counters, self.connections, lists or ListCounts())
-        Shell(store, authenticator, authorizer, told, settings.plugin_file).routes(self.shell)
+        Shell(store, authenticator, authorizer, settings).routes(self.shell)
         self.shell.mount("/git", self._git)
         self.shell.mount("/", kubernetes)
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
-        counters = self.counters
-        counters.requests += 1
-        counters.active += 1
-        watching = b"watch=" in scope["query_string"] or "/watch/" in path
-        counters.watches += watching
-        try:
-            if path in _SHELL_PATHS:
-                await self.shell(scope, receive, send)
-            elif path.startswith(_GIT):
-                await self._git(scope, receive, send)
-            else:
-                await self._kubernetes(scope, receive, send)
-        finally:
-            counters.active -= 1
-            counters.watches -= watching
+        if path in _SHELL_PATHS:
+            await self.shell(scope, receive, send)
+        elif path.startswith(_GIT):
+            await self._git(scope, receive, send)
+        else:
+            await self._kubernetes(scope, receive, send)
 
 
 def _hosted(settings: ServerSettings) -> Hosted | None:

@@ -27,14 +27,15 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def spawn(settings: ServerSettings, listener: socket.socket) -> subprocess.Popen[bytes]:
-    """Start one worker that accepts on `listener`. SIGTERM ends it cleanly; so does the end of this process.
+def spawn(settings: ServerSettings, listener: socket.socket, name: str = "api-1") -> subprocess.Popen[bytes]:
+    """Start one worker that accepts on `listener`. SIGTERM ends it cleanly; so does the end of this process. `name`:
+    see metrics/place; no two that run have the same.
 
     The worker's standard input is the pipe by which it notices that: the caller leaves `Popen.stdin` alone.
     """
     number = listener.fileno()
     return subprocess.Popen(
-        [sys.executable, "-m", "apiserver", "--listen-fd", str(number), "--parent-fd", "0"],
+        [sys.executable, "-m", "apiserver", "--listen-fd", str(number), "--parent-fd", "0", "--process", name],
         stdin=subprocess.PIPE,
         pass_fds=(number,),
         # A group of its own: Ctrl-C on the terminal is for the parent, which then ends its workers in order.

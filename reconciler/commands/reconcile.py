@@ -11,9 +11,11 @@ from pathlib import Path
 
 from apiserver import heap
 from apiserver.auth.keys import KeysError
+from apiserver.metrics import place
 from apiserver.parent import end_with_parent
 from apiserver.registry import tree
 from apiserver.storage.protocol import NoSpace, Store
+from reconciler.commands import tasks
 from reconciler.commands.holder import Holder
 from reconciler.commands.installation import Installation
 from reconciler.commands.lookout import Lookout
@@ -159,6 +161,7 @@ def main(given: str = ",".join(ALL)) -> None:
     settings = ReconcileSettings.from_json(os.environ["TREEPLANE_RECONCILE"])
     Path(settings.data_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
     end_with_parent(sys.stdin.fileno(), _GRACE)
+    place.begin(Path(settings.data_dir), tasks.REST if works == REST else tasks.RECONCILER)
     report = Report()
     report.pass_on(logging.getLogger("apiserver.storage"))  # a store set aside: maybe by an API worker, maybe here
     pulse = Pulse(report)

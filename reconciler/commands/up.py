@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,12 +31,14 @@ from apiserver.auth.keys import KeysError
 from apiserver.auth.pki_clients import authorities_in
 from apiserver.auth.tokens import TokenFile
 from apiserver.launch import listen, spawn
+from apiserver.metrics import place
+from apiserver.metrics.machine import ENDS
 from apiserver.model.brief import brief
 from apiserver.model.commits import shortened
 from apiserver.options import values
 from apiserver.proxyprotocol import Proxies
 from apiserver.settings import ServerSettings, Serving, listens_on_all
-from reconciler.commands import addresses, forgeplaces, onefile, words
+from reconciler.commands import addresses, forgeplaces, onefile, tasks, words
 from reconciler.commands.again import typed
 from reconciler.commands.certificates import Certificates
 from reconciler.commands.children import Children, spawn_reconciler, spawn_viewer
@@ -64,6 +67,8 @@ def up(settings: UpSettings) -> None:
     check(settings.starting.repository, common.data_dir)
     private_directory(common.data_dir)
     with _only_one(common.data_dir):
+        place.empty(common.data_dir)
+        place.begin(common.data_dir, tasks.UP)
         onefile.keep(ServerSettings(common.data_dir, common.keys_dir).plugin_file)
         address = settings.starting.listen
         listener = _listen(address.host, address.port)
@@ -94,7 +99,7 @@ class _Run:
         self._listener = listener
         self._console = Console(stderr=False, soft_wrap=True, highlight=False)
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
-        self._children = Children()
+        self._children = Children(ended=self._ended)
         self._lines = HappenedLines()
         self._stopping = False
         self._refused = ""
@@ -143,21 +148,29 @@ class _Run:
             command=typed(self._settings.starting.command or sys.argv),
         )
         for number in range(self._settings.starting.workers):
-            self._children.add(f"API worker {number + 1}", lambda: spawn(self._server, self._listener))
+            task = f"api-{number + 1}"
+            self._children.add(
+                f"API worker {number + 1}", partial(spawn, self._server, self._listener, task), task=task
+            )
 
         starts = itertools.count()
 
         def reconciler() -> Any:
             return spawn_reconciler(replace(told, restarted=next(starts) > 0).to_json(), log)
 
-        self._children.add("the reconciler", reconciler, self._heard)
-        self._children.add("the reader of commits", lambda: spawn_viewer(told.to_json(), log))
+        self._children.add("the reconciler", reconciler, self._heard, task=tasks.RECONCILER)
+        self._children.add("the reader of commits", lambda: spawn_viewer(told.to_json(), log), task=tasks.VIEWER)
 
     def _start_rest(self) -> None:
         """The process to which the reconciler lends roles; it is started once, and again when it ends."""
         name, told = f"the reconciler of {', '.join(REST)}", self._told.to_json()
         if all(child.name != name for child in self._children.children):
-            self._children.add(name, lambda: spawn_reconciler(told, self._log, ",".join(REST)), self._heard)
+            start = partial(spawn_reconciler, told, self._log, ",".join(REST))
+            self._children.add(name, start, self._heard, task=tasks.REST)
+
+    def _ended(self, task: str) -> None:
+        place.ended(self._settings.common.data_dir, task)
+        ENDS.add(task)
 
     def _watch(self, kubeconfig: Path) -> None:
         with ProgressBar(self._console) as progress:

@@ -17,6 +17,8 @@ from importlib import import_module
 from pathlib import Path
 
 from apiserver.localsocket import COMMITS, address
+from apiserver.metrics import place
+from reconciler.commands import tasks
 from reconciler.commands.told import SETTINGS
 
 _WAITING = 64
@@ -30,6 +32,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_DFL)
     settings = json.loads(os.environ[SETTINGS])
     data_dir, parent = Path(settings["data_dir"]), sys.stdin.fileno()
+    place.begin(data_dir, tasks.VIEWER)
     with bound(data_dir) as listener:
         found, _, _ = select.select([listener, parent], [], [])  # nothing is ever said there: it is the parent's end
         if parent not in found:

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from apiserver import gitvouch
+from apiserver.metrics.fleet import GIT, GIT_SECONDS
 from reconciler.repository.command import GitAnswer, Patience, git
 from reconciler.repository.credentials import apart
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryUnreadable, redact
@@ -32,6 +33,8 @@ _AWAY = "check the URL, the network and your credentials; it is tried again"
 _NONE: Mapping[str, str] = MappingProxyType({})
 _LOOKS = 5
 """How often a look that our own pushes overtook is taken again."""
+_OPERATIONS = {"ls-remote": "look", "fetch": "fetch", "push": "push"}
+"""What git's commands are called in metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +197,9 @@ class Remote:
             "http.lowSpeedLimit": "1",
             "http.lowSpeedTime": str(self._settings.stall),
         }
+        operation, began, result = _OPERATIONS[arguments[0]], time.monotonic(), "failure"
         try:
-            return git(
+            answer = git(
                 self._repository.path,
                 *arguments,
                 settings=settings,
@@ -203,8 +207,13 @@ class Remote:
                 patience=patience,
                 hurry=lambda: time.monotonic() > self._until,
             )
+            result = "success" if answer.code == 0 else "failure"
         except RepositoryUnreadable as error:
             raise RepositoryUnreadable(f"{redact(self._url)} does not answer: {error}", error.hint or _AWAY) from error
+        finally:
+            GIT.add(operation, result)
+            GIT_SECONDS.took(time.monotonic() - began, operation)
+        return answer
 
     @cached_property
     def _ssh(self) -> Mapping[str, str]:
