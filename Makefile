@@ -3,7 +3,7 @@
 # make kubectl-suite  kubectl's own shell suite, as far as it passes (WRITES=Commit: in a workspace whose writes are commits)
 # make conformance    Kubernetes' own end-to-end suite, as far as it passes (WRITES as above)
 # make check   the import contract, ruff (rules and format), mypy
-# make settings  the tables of docs/settings.md and docs/commands.md, made of settings and commands
+# make settings  the tables of docs/settings.md, docs/commands.md and docs/metrics.md, made of what they are about
 # make bench   the published figures
 # make lock    requirements/, made of pyproject.toml
 # make release   dist/: sdist, wheel, chart, manifests and the list of what is in an installation
@@ -57,6 +57,7 @@ check: $(TOOLS)
 settings: $(STAMP)
 	@$(BIN)/python -m reconciler.commands.settingspage docs/settings.md
 	@$(BIN)/python -m reconciler.commands.commandspage docs/commands.md
+	@$(BIN)/python -m reconciler.commands.metricspage docs/metrics.md
 
 bench: $(TOOLS) clusters
 	@$(BIN)/python bench/load.py $(WORKSPACES)
@@ -74,6 +75,7 @@ bench: $(TOOLS) clusters
 	@$(BIN)/python bench/start.py
 	@$(BIN)/python bench/commit_to_applied.py
 	@$(BIN)/python bench/api.py
+	@$(BIN)/python bench/metrics.py
 	@$(BIN)/python bench/commit_writes.py
 	@$(BIN)/python bench/workspaces.py
 	@$(BIN)/python bench/watches.py
@@ -93,6 +95,7 @@ clusters: $(TOOLS)
 	@cd tests && ../$(BIN)/python -m realclusters.sopsbinary
 	@cd tests && ../$(BIN)/python -m realclusters.helmbinary
 	@cd tests && ../$(BIN)/python -m realclusters.proxybinaries
+	@cd tests && ../$(BIN)/python -m realclusters.promtoolbinary
 
 setup: $(TOOLS)
 

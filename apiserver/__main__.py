@@ -1,4 +1,5 @@
-"""One API worker: `python -m apiserver --listen-fd N [--parent-fd N]`, its settings as JSON in TREEPLANE_SETTINGS.
+"""One API worker: `python -m apiserver --listen-fd N [--parent-fd N] [--process NAME]`, its settings as JSON in
+TREEPLANE_SETTINGS.
 
 Started by launch.py; nobody types this.
 """
@@ -15,6 +16,7 @@ from typing import NoReturn
 
 from apiserver import heap
 from apiserver.logs.records import begin
+from apiserver.metrics import place
 from apiserver.parent import end_with_parent, leave
 from apiserver.serve import serve
 from apiserver.settings import ServerSettings
@@ -31,6 +33,7 @@ def main() -> NoReturn:
     parser = argparse.ArgumentParser(prog="python -m apiserver", description="one API worker of treeplane")
     parser.add_argument("--listen-fd", type=int, required=True, help="an inherited socket that is bound")
     parser.add_argument("--parent-fd", type=int, help="an inherited pipe that ends with the parent")
+    parser.add_argument("--process", default="api-1", help="what it is called in metrics")
     arguments = parser.parse_args()
     if SETTINGS not in os.environ:
         parser.error(f"{SETTINGS} is not set: API workers are started by `treeplane up`")
@@ -38,6 +41,7 @@ def main() -> NoReturn:
     if arguments.parent_fd is not None:
         end_with_parent(arguments.parent_fd, settings.shutdown_seconds + _GRACE_SECONDS)
     os.umask(0o077)
+    place.begin(settings.data_dir, arguments.process)
     # A watch holds a connection, and there may be many thousands.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -20,13 +20,12 @@ from apiserver.connections import Connections
 from apiserver.endpoints.exchange import ASGIScope, Message, Receive, Send
 from apiserver.endpoints.git import GitEndpoint, Hosted
 from apiserver.endpoints.gitpushes import WrittenPushes
-from apiserver.endpoints.listcounts import ListCounts
 from apiserver.endpoints.ringing import PUSH_PATH, PushWebhook
 from apiserver.logs.requestids import HEADER, RequestIds
 from apiserver.push import notify_push
 from apiserver.registry.holding import check_holder
 from apiserver.settings import ServerSettings
-from apiserver.shell import PLUGIN_PATH, Counters, Shell, Told
+from apiserver.shell import PLUGIN_PATH, Shell
 from apiserver.storage.protocol import Store
 
 log = logging.getLogger(__name__)
@@ -41,7 +40,7 @@ _SHOWN = 300
 
 
 class App:
-    """Dispatches by path, counts, and names requests."""
+    """Dispatches by path, and names requests."""
 
     def __init__(
         self,
@@ -50,43 +49,36 @@ class App:
         authenticator: Authenticator,
         authorizer: Authorizer,
         kubernetes: ASGI,
-        lists: ListCounts | None = None,
     ) -> None:
-        """`kubernetes`: the Kubernetes API (endpoints/kube.py). `lists`: what it counts; None for nothing."""
-        self.counters = Counters()
+        """`kubernetes`: the Kubernetes API (endpoints/kube.py)."""
         self._ids = RequestIds()
         self.connections = Connections(settings)
         self._kubernetes = kubernetes
         self._git = GitEndpoint(_hosted(settings), authenticator, authorizer, lambda: check_holder(store))
         self.shell = FastAPI(title="Treeplane", docs_url=None, redoc_url=None, openapi_url=None)
-        told = Told(self.counters, self.connections, lists or ListCounts())
         secret = settings.webhook_secret_file
         webhook = PushWebhook(secret, settings.data_dir) if secret is not None else None
         self._shell_paths = _SHELL_PATHS | ({PUSH_PATH} if webhook is not None else set())
-        Shell(store, authenticator, authorizer, told, settings.plugin_file, webhook).routes(self.shell)
+        Shell(store, authenticator, authorizer, settings, webhook).routes(self.shell)
         self.shell.mount("/git", self._git)
         self.shell.mount("/", kubernetes)
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
-        counters = self.counters
-        counters.requests += 1
-        counters.active += 1
-        watching = b"watch=" in scope["query_string"] or "/watch/" in path
-        counters.watches += watching
         request, began = self._ids.name(scope), time.perf_counter()
-        try:
-            if path in self._shell_paths:
-                await self.shell(scope, receive, _naming(request, send))
-            elif path.startswith(_GIT):
-                await self._git(scope, receive, send)
-            else:
-                await self._kubernetes(scope, receive, send)
-                if (took := time.perf_counter() - began) > _SLOW_SECONDS and not watching:
-                    log.info("%s %s took %.1f s", scope.get("method", "WebSocket"), path[:_SHOWN], took)
-        finally:
-            counters.active -= 1
-            counters.watches -= watching
+        if path in self._shell_paths:
+            await self.shell(scope, receive, _naming(request, send))
+        elif path.startswith(_GIT):
+            await self._git(scope, receive, send)
+        else:
+            await self._kubernetes(scope, receive, send)
+            if (took := time.perf_counter() - began) > _SLOW_SECONDS and not _is_watch(scope):
+                log.info("%s %s took %.1f s", scope.get("method", "WebSocket"), path[:_SHOWN], took)
+
+
+def _is_watch(scope: ASGIScope) -> bool:
+    """One that lasts as long as its client wants."""
+    return b"watch=" in scope["query_string"] or "/watch/" in scope["path"]
 
 
 def _naming(request: str, send: Send) -> Send:

@@ -15,6 +15,7 @@ from enum import Enum
 from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple, Protocol
 
+from apiserver.metrics.requests import CONNECTIONS, CONNECTIONS_REFUSED
 from apiserver.settings import ServerSettings
 
 log = logging.getLogger(__name__)
@@ -69,11 +70,10 @@ class Seat:
 
 @dataclass(slots=True)
 class Connections:
-    """`count`: all there are; `turned_away`: how many were too many, since the start."""
+    """`count`: all there are."""
 
     settings: ServerSettings
     count: int = 0
-    turned_away: int = 0
     _by_address: Counter[str] = field(default_factory=Counter)
     _waiting: dict[Connection, tuple[Waiting | None, float]] = field(default_factory=dict)
     _timer: asyncio.TimerHandle | None = None
@@ -84,11 +84,12 @@ class Connections:
         address, most = network(host), self.settings.max_connections_per_address
         held = self._by_address[address] if most else 0
         if most and held >= most:
-            self.turned_away += 1
+            CONNECTIONS_REFUSED.add()
             self._warn(address, held)
             if held >= most + _TOLD:
                 return None
         self.count += 1
+        CONNECTIONS.set(self.count)
         self._by_address[address] += 1
         return Seat(address, host, port, bool(most) and held >= most)
 
@@ -101,6 +102,7 @@ class Connections:
 
     def leave(self, place: Seat) -> None:
         self.count -= 1
+        CONNECTIONS.set(self.count)
         self._by_address[place.address] -= 1
         if not self._by_address[place.address]:
             del self._by_address[place.address]

@@ -28,15 +28,18 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def spawn(settings: ServerSettings, listener: socket.socket, outlet: Outlet | None = None) -> subprocess.Popen[bytes]:
-    """Start one worker that accepts on `listener`. SIGTERM ends it cleanly; so does the end of this process.
+def spawn(
+    settings: ServerSettings, listener: socket.socket, name: str = "api-1", outlet: Outlet | None = None
+) -> subprocess.Popen[bytes]:
+    """Start one worker that accepts on `listener`. SIGTERM ends it cleanly; so does the end of this process. `name`:
+    see metrics/place; no two that run have the same.
 
     The worker's standard input is the pipe by which it notices that: the caller leaves `Popen.stdin` alone. `outlet`:
     for what it logs; None: its standard error, which is this process's.
     """
     number = listener.fileno()
     return subprocess.Popen(
-        [sys.executable, "-m", "apiserver", "--listen-fd", str(number), "--parent-fd", "0"],
+        [sys.executable, "-m", "apiserver", "--listen-fd", str(number), "--parent-fd", "0", "--process", name],
         stdin=subprocess.PIPE,
         stderr=outlet.error if outlet else None,
         pass_fds=(number, outlet.pipe) if outlet else (number,),

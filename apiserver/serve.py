@@ -51,7 +51,7 @@ def serve(settings: ServerSettings, listener: socket.socket) -> None:
         lambda found: Realm(found, Catalog(found), authorizer),  # no webhook is called about what was
     )
     kubernetes = KubernetesAPI(store, catalog, authenticator, authorizer, settings, targets, accounts, commits)
-    app = App(settings, store, authenticator, authorizer, kubernetes, kubernetes.lists)
+    app = App(settings, store, authenticator, authorizer, kubernetes)
     heap.settle()
 
     def stop() -> None:

@@ -1,11 +1,12 @@
 """What every test may use: `eventually`, which polls a condition with a deadline instead of sleeping, and the option
---update-golden, the programs sops, helm and kubectl, and one that stands for a hostile renderer.
+--update-golden, the programs sops, helm, promtool and kubectl, and one that stands for a hostile renderer.
 
 Real clusters are the matter of e2e/conftest.py.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TypeVar
 
 import pytest
 from hypothesis import settings
-from realclusters import binaries, helmbinary, hostilebinary, sopsbinary
+from realclusters import binaries, helmbinary, hostilebinary, promtoolbinary, sopsbinary
 from realclusters.binaries import Unavailable
 
 T = TypeVar("T")
@@ -73,6 +74,17 @@ def helm() -> Path:
         return helmbinary.find()
     except Unavailable as error:
         pytest.skip(f"no helm: {error}")
+
+
+@pytest.fixture(scope="session")
+def promtool() -> Path:
+    """The program promtool; without it a test is skipped by name, and fails in CI."""
+    try:
+        return promtoolbinary.find()
+    except Unavailable as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no promtool: {error}")
+        pytest.skip(f"no promtool: {error}")
 
 
 @pytest.fixture(scope="session")

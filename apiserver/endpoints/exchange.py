@@ -47,9 +47,23 @@ class Direct(Protocol):
 
 
 class Exchange:
-    """A request and the way to answer it."""
+    """A request and the way to answer it. `status`: of its answer, 0 as long as there is none. `told`: what those found
+    out who look into it, for who counts requests."""
 
-    __slots__ = ("_query", "_send", "answered", "headers", "method", "path", "receive", "said", "scope", "warnings")
+    __slots__ = (
+        "_query",
+        "_send",
+        "answered",
+        "headers",
+        "method",
+        "path",
+        "receive",
+        "said",
+        "scope",
+        "status",
+        "told",
+        "warnings",
+    )
 
     def __init__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
         self.scope = scope
@@ -59,6 +73,8 @@ class Exchange:
         self.path: str = scope["path"]
         self.headers: Headers = scope["headers"]
         self.answered = False
+        self.status = 0
+        self.told: Any = None
         self.warnings: list[str] = []
         named: str = scope.get(REQUEST_ID, "")
         self.said: Headers = [(HEADER, named.encode())] if named else []
@@ -136,7 +152,7 @@ class Exchange:
 
     async def start(self, status: int, headers: Headers) -> None:
         """The head of a streamed answer; `chunk` sends the rest."""
-        self.answered = True
+        self.answered, self.status = True, status
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def chunk(self, body: bytes, *, more: bool = True) -> None:
@@ -155,7 +171,7 @@ class Exchange:
             body = compress(body)
         if status != 304:  # a client's cache takes over the headers of a 304
             headers.append((b"content-length", b"%d" % len(body)))
-        self.answered = True
+        self.answered, self.status = True, status
         direct = self._direct()
         if direct is not None and direct.reply(self.scope, status, headers, body):
             return

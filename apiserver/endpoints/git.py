@@ -25,6 +25,8 @@ from apiserver.endpoints.gitpushes import WrittenPush, WrittenPushes
 from apiserver.endpoints.gitservice import PUSH, SERVICES, GitService, advertise, call
 from apiserver.endpoints.pushhooks import ANYONES, LONGEST_PUSHER, PROPOSES, PUSHER
 from apiserver.logs.requestids import REQUEST_ID
+from apiserver.metrics.definition import OTHER
+from apiserver.metrics.requests import GIT_REQUESTS
 from apiserver.model.errors import StatusError
 from apiserver.model.hostedrepository import URL, VERB
 from apiserver.model.paths import ROOT
@@ -78,6 +80,8 @@ class GitEndpoint:
             # Plain text: git shows it to its user line by line.
             extra = _CHALLENGE if error.code == 401 else []
             await exchange.answer(error.code, f"{error.message}\n".encode(), TEXT, extra)
+        finally:
+            GIT_REQUESTS.add(exchange.told or OTHER, str(exchange.status))
 
     def _proposes(self, user: User) -> str:
         """For the hooks: on which branches of proposals the user may push. A ServiceAccount has none: its name is that
@@ -98,7 +102,7 @@ class GitEndpoint:
             await self._written.refused(_who(exchange, user), error.message)
 
     async def _serve(self, exchange: Exchange, user: User) -> None:
-        service = _asked(exchange)
+        service = exchange.told = _asked(exchange)
         asked = Attributes("update" if service == PUSH else "get", path=URL)
         decision = self._authorizer.authorize(ROOT, user, asked)
         if not decision.allowed:

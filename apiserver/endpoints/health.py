@@ -49,10 +49,17 @@ _READY = ("informer-sync", "fleet")
 
 
 async def health(
-    exchange: Exchange, place: RequestPath, realms: Realms, *, whole: bool = False, texts: bool = False
+    exchange: Exchange,
+    place: RequestPath,
+    realms: Realms,
+    *,
+    whole: bool = False,
+    texts: bool = False,
+    brief: bool = False,
 ) -> None:
     """500 while the fleet is not loaded (readyz only). Raises NoSuchPath for a check that does not exist. `whole`: of a
-    cluster with all of Kubernetes' kinds. `texts`: the asker may read what is wrong with the fleet.
+    cluster with all of Kubernetes' kinds. `texts`: the asker may read what is wrong with the fleet; `brief`: he has no
+    right here, as probes have none, and is told whether all is well.
 
     Trouble of the fleet is a line of readyz and fails it only where that line is asked for: reads go on."""
     checks = [*_CHECKS, *(_READY if place.resource == "readyz" else []), *(_WHOLE if whole else ())]
@@ -65,8 +72,11 @@ async def health(
     shown = [place.name] if place.name else checks
     good = not failing.keys() & set(shown) - ({"fleet"} if not place.name else set())
     verdict = f"{place.resource} check {'passed' if good else 'failed'}\n"
-    if good and "verbose" not in exchange.query:
+    if good and (brief or "verbose" not in exchange.query):
         await exchange.answer(200, b"ok", TEXT, _FLOW)
+        return
+    if brief:
+        await exchange.answer(500, verdict.encode(), TEXT, _FLOW)
         return
     excluded = set(exchange.query.get("exclude", ()))
     lines = "".join(f"[{'-' if c in failing else '+'}]{c} {failing.get(c, 'ok')}\n"

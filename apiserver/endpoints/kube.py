@@ -20,6 +20,7 @@ from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.atcommit import NOT_HERE, READING, PastReader, warnings
 from apiserver.endpoints.commitasking import HEADER, CommitQuestion
 from apiserver.endpoints.commitviews import CommitViews
+from apiserver.endpoints.counting import RequestCounts
 from apiserver.endpoints.errors import NoSuchPath, answer
 from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
 from apiserver.endpoints.health import health
@@ -29,7 +30,6 @@ from apiserver.endpoints.issuer import issuer
 from apiserver.endpoints.judging import AccessJudge, RealmKinds
 from apiserver.endpoints.kindof import kind_of, reader_of
 from apiserver.endpoints.lifecycleviews import Program, is_own
-from apiserver.endpoints.listcounts import ListCounts
 from apiserver.endpoints.metrics import metrics, no_metrics
 from apiserver.endpoints.paths import RequestPath, RequestRoute, Scope, parse
 from apiserver.endpoints.realms import Realm, Realms, RealmWorld, Targets, fleet, loading
@@ -79,7 +79,7 @@ class KubernetesAPI:
     ) -> None:
         """`accounts` None: this server issues no ServiceAccount tokens; `commits` None: it reads no commits."""
         self.settings = settings
-        self.lists = ListCounts()
+        self._counts = RequestCounts()
         self._authenticator = authenticator
         self._accounts = accounts
         self._commits = commits
@@ -92,12 +92,15 @@ class KubernetesAPI:
         if scope["type"] not in ("http", "websocket"):
             return
         exchange = Exchange(scope, receive, send) if scope["type"] == "http" else SocketExchange(scope, receive, send)
+        began = self._counts.begin(exchange)
         try:
             await self._serve(exchange)
         except ConnectionError:
             return
         except Exception as error:
             await answer(exchange, error)
+        finally:
+            self._counts.end(exchange, began)
 
     def end_watches(self) -> None:
         """Of the control plane's store; other requests go on. For a process that is told to stop."""
@@ -112,13 +115,14 @@ class KubernetesAPI:
 
     async def _serve(self, exchange: Exchange) -> None:
         place = parse(exchange.path)
+        exchange.told = place, "", None
         try:
             user = self._authenticator.authenticate(exchange.scope)  # type: ignore[arg-type]
         except StatusError:
             if place.route is not RequestRoute.HEALTH or exchange.method not in ("GET", "HEAD"):
                 raise
             # Probes have no credentials. They learn about the process, not which workspaces there are.
-            await health(exchange, place, self._realms)
+            await health(exchange, place, self._realms, brief=True)
             return
         if place.route is RequestRoute.NESTED:
             raise NoSuchPath
@@ -146,6 +150,7 @@ class KubernetesAPI:
         asked, place = place, renamed(world, place)
         user = in_scope(bearer, world.identity) if bearer.extra else bearer
         verb = verb_of(exchange, place)
+        exchange.told = place, verb, None
         decision = world.authorize(user, attributes(place, verb))
         if not decision.allowed:
             # In the caller's words: how a workspace spells a group says that it is there.
@@ -154,6 +159,7 @@ class KubernetesAPI:
         require_answerable(exchange, world, place)
         if place.route is RequestRoute.RESOURCE:
             kind = kind_of(world, place)
+            exchange.told = place, verb, kind
             if asked.group != place.group:
                 kind = oldgroups.spelled(kind, asked.group)
             sight = None
@@ -246,7 +252,7 @@ class KubernetesAPI:
         """What may not be is told alike whether or not there is something: of health, which is everybody's, what probes
         are told; else 403, but 503 as long as nobody's rights are known."""
         if place.route is RequestRoute.HEALTH and exchange.method in ("GET", "HEAD"):
-            await health(exchange, place, self._realms)
+            await health(exchange, place, self._realms, brief=True)
             return
         at = fleet(self._realms.main)
         raise denied if at.loaded else loading(at)
@@ -269,9 +275,9 @@ class KubernetesAPI:
         if verb in ("get", "list", "watch"):
             if kind.resource == "pods" and verb != "get":
                 nodeless.seek(asking)
+            if verb == "watch":
+                self._counts.waits(exchange)
             await reader_of(asking, verb)(asking)
-            if verb == "list" and not asking.world.target:
-                self.lists.count(kind.group, kind.resource)
             return
         if asking.world.cluster is None:
             raise method_not_allowed("only reading is possible in the `*` logical cluster")

@@ -32,7 +32,7 @@ class SocketExchange(Exchange):
 
     async def start(self, status: int, headers: Headers) -> None:  # noqa: ARG002 (a WebSocket has its own)
         """Raises ConnectionResetError if the client is gone."""
-        self.answered = True
+        self.answered, self.status = True, 101
         await self._frame({"type": "websocket.accept", "subprotocol": subprotocol(self.scope), "headers": self.said})
 
     async def chunk(self, body: bytes, *, more: bool = True) -> None:

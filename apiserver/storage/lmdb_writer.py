@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 
+from apiserver.metrics.store import COMMITS, FAILURES
 from apiserver.model.tables import Table
 from apiserver.storage import lmdb_indexes as indexes
 from apiserver.storage import lmdb_rows as rows
@@ -115,6 +116,7 @@ class WriterThread:
         failed: list[tuple[_Call, Exception]] = []
         taken: list[Future[list[int]]] = []
         item: _Call | _Compact | _Clear | None = first
+        began = time.perf_counter()
         try:
             with self._env.write() as txn:
                 group = Group(self._env, txn, self._forms)
@@ -138,10 +140,12 @@ class WriterThread:
                         break
                 changed = group.finish(self.retention)
         except Exception as error:
+            FAILURES.add()
             refused = _refusal(error, self._env)
             for answer in taken:
                 answer.set_exception(refused)
         else:
+            COMMITS.took(time.perf_counter() - began)
             self._env.remember(group.interned)
             for answer, revisions in passed:
                 answer.set_result(revisions)

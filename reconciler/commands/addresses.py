@@ -1,6 +1,6 @@
 """Under which names the server is reached: for its certificate and for what clients are told.
 
-Called by `up`. The only door to `psutil`, which knows the machine's addresses.
+Called by `up`. A door to `psutil`, which knows the machine's addresses.
 """
 
 from __future__ import annotations

@@ -33,11 +33,13 @@ _LOOK = 1.0
 @dataclass(slots=True)
 class Child:
     """`start` makes the process; `failures` counts ends in a row that came within a minute of the start. `heard`: told
-    each line of its standard output, which says that it runs; `silent`: seconds since it said anything."""
+    each line of its standard output, which says that it runs; `silent`: seconds since it said anything. `task`: what it
+    is called in metrics."""
 
     name: str
     start: Callable[[], subprocess.Popen[bytes]]
     heard: Callable[[bytes], None] | None = None
+    task: str = ""
     silent: float = 0.0
     process: subprocess.Popen[bytes] | None = None
     began: float = 0.0
@@ -48,17 +50,23 @@ class Child:
 @dataclass(slots=True)
 class Children:
     """Call `look` now and then: it starts what is due and reports ends as texts. `patience`: seconds without a word
-    after which a child is killed that is listened to."""
+    after which a child is killed that is listened to. `ended`: told the task of each that has ended by itself."""
 
     patience: float = 60.0
+    ended: Callable[[str], None] = lambda _: None
     children: list[Child] = field(default_factory=list)
     looked: float = field(default_factory=time.monotonic)
 
     def add(
-        self, name: str, start: Callable[[], subprocess.Popen[bytes]], heard: Callable[[bytes], None] | None = None
+        self,
+        name: str,
+        start: Callable[[], subprocess.Popen[bytes]],
+        heard: Callable[[bytes], None] | None = None,
+        *,
+        task: str = "",
     ) -> Child:
         """`heard`: of one that says again and again that it runs."""
-        child = Child(name, start, heard)
+        child = Child(name, start, heard, task)
         self.children.append(child)
         self._start(child)
         return child
@@ -102,6 +110,7 @@ class Children:
         code = child.process.returncode
         if child.process.stdin is not None:
             child.process.stdin.close()
+        self.ended(child.task)
         child.failures = child.failures + 1 if now - child.began < 60 else 1
         wait = min(_LATEST, _SOONEST * 2 ** (child.failures - 1))
         child.process, child.due = None, now + wait

@@ -23,6 +23,7 @@ from apiserver.storage.protocol import Store
 from reconciler.commands.again import again
 from reconciler.commands.apart import Apart
 from reconciler.commands.beside import Beside
+from reconciler.commands.counting import count, counted, written
 from reconciler.commands.excerpting import Excerpting
 from reconciler.commands.installation import Installation
 from reconciler.commands.proposing import Proposing, proposals
@@ -292,7 +293,7 @@ class Holder:
         """None for a head that cannot be read: what was served before goes on to be, and it is tried again."""
         try:
             self._who.ahead_of(head, beginning.recorded.source.id if beginning.recorded else "")
-            loaded = self._loader.load(commits.own(head), beginning.recorded, self._teller.progress)
+            loaded = counted(lambda: self._loader.load(commits.own(head), beginning.recorded, self._teller.progress))
         except RepositoryError as error:
             self._cannot_be_read(head, error)
             return None
@@ -389,7 +390,7 @@ class Holder:
             self._lookout.looking.seen(head)
             with self._under_way:
                 self._who.ahead_of(head)
-                loaded = self._loader.load(commits.own(head))
+                loaded = counted(lambda: self._loader.load(commits.own(head)))
         except RepositoryError as error:
             self._cannot_be_read(head, error)
             self._lookout.looking.waits()
@@ -445,6 +446,7 @@ class Holder:
         self._who.ahead_of(head)
         found = self._loader.overtake(commits.own(head))
         if found is not None:
+            count(found)
             self._lagging.count(together(found.steps).held)
             self._verdicts.say(found)
             self._outcomes.loaded(found)
@@ -481,6 +483,7 @@ class Holder:
         if time.monotonic() - self._kept > _KEEP:
             self._keep_served(commit)
         self._lagging.count((), commit)
+        written()
         self._outcomes.made(commit)
 
     def _keep_served(self, commit: str) -> None:

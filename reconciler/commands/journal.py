@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from apiserver.logs.outlets import Outlets
 from apiserver.logs.rotated import RotatedFile
+from reconciler.commands import tasks
 from reconciler.commands.failure import Failure
 from reconciler.commands.settings import LogSettings
 
@@ -24,7 +25,7 @@ def journal(settings: LogSettings) -> Iterator[Outlets]:
     """For the processes of a server; this process logs there until it ends. Raises Failure where there is no such
     file."""
     outlets = Outlets(settings.log_level, settings.log_format, _file(settings))
-    outlets.begin("up")
+    outlets.begin(tasks.UP)
     try:
         yield outlets
     finally:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 
+from apiserver.metrics.fleet import COMMITS_SEEN, PHASES
 from apiserver.storage.protocol import Store
 from reconciler.commands.looking import Looking
 from reconciler.commands.start import StartRefused
@@ -37,6 +38,8 @@ class Lookout:
         self.began, self.why = 0.0, ""
         """When that look began (seconds since 1970), and what was wrong."""
         self.looking = Looking()
+        self._head = ""
+        """Of the desired branch, when it was looked at last."""
 
     def first(self) -> Heads | None:
         """Waits until the repository answers and has the branch; None at the end. One that is away, but was seen
@@ -59,13 +62,17 @@ class Lookout:
 
     def look(self) -> Heads | None:
         """Asks the source; None where it does not answer."""
-        began = time.time()
+        began, at = time.time(), time.monotonic()
         try:
             heads = self._mirror.refresh()
         except RepositoryError as error:
             self._failed(error)
             self.began = began
             return None
+        if heads.desired is not None and heads.desired != self._head:
+            self._head = heads.desired
+            COMMITS_SEEN.add()
+            PHASES.took(time.monotonic() - at, "look")
         self.away, self.why, self.began = False, "", began
         self.looking.answers()
         self._teller.over(Trouble.REMOTE_AWAY, Trouble.STATUS_BRANCH_DIVERGED)

@@ -12,10 +12,12 @@ from pathlib import Path
 from apiserver import heap
 from apiserver.auth.keys import KeysError
 from apiserver.logs.records import begin
+from apiserver.metrics import place
 from apiserver.parent import end_with_parent
 from apiserver.registry import tree
 from apiserver.storage.lmdb_soundness import NewerStore
 from apiserver.storage.protocol import NoSpace, Store
+from reconciler.commands import tasks
 from reconciler.commands.holder import Holder
 from reconciler.commands.installation import Installation
 from reconciler.commands.lookout import Lookout
@@ -159,7 +161,7 @@ def main(given: str = ",".join(ALL)) -> None:
     them, loading alone, which lends the others, or those others. Raises ValueError for any other."""
     works = parse(given)
     heap.share()
-    begin("reconciler")
+    begin(tasks.RECONCILER)
     # Many threads that wait, one that works: it lets go of the interpreter at every read of git and of the store, and
     # would wait five milliseconds each time for a loop that is catching up with the log.
     sys.setswitchinterval(0.0005)
@@ -167,6 +169,7 @@ def main(given: str = ",".join(ALL)) -> None:
     settings = ReconcileSettings.from_json(os.environ["TREEPLANE_RECONCILE"])
     Path(settings.data_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
     end_with_parent(sys.stdin.fileno(), _GRACE)
+    place.begin(Path(settings.data_dir), tasks.REST if works == REST else tasks.RECONCILER)
     report = Report()
     report.pass_on(logging.getLogger("apiserver.storage"))  # a store set aside: maybe by an API worker, maybe here
     pulse = Pulse(report)

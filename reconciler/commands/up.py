@@ -32,6 +32,8 @@ from apiserver.auth.pki_clients import authorities_in
 from apiserver.auth.tokens import TokenFile
 from apiserver.launch import listen, spawn
 from apiserver.logs.outlets import Outlets
+from apiserver.metrics import place
+from apiserver.metrics.machine import ENDS
 from apiserver.model.brief import brief
 from apiserver.model.commits import shortened
 from apiserver.model.redaction import redact
@@ -40,7 +42,7 @@ from apiserver.proxyprotocol import Proxies
 from apiserver.settings import ServerSettings, Serving, listens_on_all
 from apiserver.storage.lmdb_looking import check_format
 from apiserver.storage.lmdb_soundness import NewerStore
-from reconciler.commands import addresses, forgeplaces, onefile, words
+from reconciler.commands import addresses, forgeplaces, onefile, tasks, words
 from reconciler.commands.again import typed
 from reconciler.commands.certificates import Certificates
 from reconciler.commands.children import Children, spawn_reconciler, spawn_viewer
@@ -73,6 +75,8 @@ def up(settings: UpSettings) -> None:
     private_directory(common.data_dir)
     with _only_one(common.data_dir):
         _check_store(ServerSettings(common.data_dir, common.keys_dir).store_dir)
+        place.empty(common.data_dir)
+        place.begin(common.data_dir, tasks.UP)
         onefile.keep(ServerSettings(common.data_dir, common.keys_dir).plugin_file)
         address = settings.starting.listen
         listener = _listen(address.host, address.port)
@@ -108,7 +112,7 @@ class _Run:
         self._outlets = outlets
         self._console = Console(stderr=False, soft_wrap=True, highlight=False)
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
-        self._children = Children()
+        self._children = Children(ended=self._ended)
         self._lines = HappenedLines()
         self._stopping = False
         self._refused = ""
@@ -156,35 +160,40 @@ class _Run:
             command=typed(self._settings.starting.command or sys.argv),
         )
         for number in range(self._settings.starting.workers):
-            self._children.add(f"API worker {number + 1}", partial(self._worker, f"api-{number + 1}"))
+            task = f"api-{number + 1}"
+            self._children.add(f"API worker {number + 1}", partial(self._worker, task), task=task)
 
         starts = itertools.count()
 
         def reconciler() -> Any:
-            with self._outlets.child("reconciler") as outlet:
+            with self._outlets.child(tasks.RECONCILER) as outlet:
                 return spawn_reconciler(replace(told, restarted=next(starts) > 0).to_json(), outlet)
 
         def viewer() -> Any:
-            with self._outlets.child("commits") as outlet:
+            with self._outlets.child(tasks.VIEWER) as outlet:
                 return spawn_viewer(told.to_json(), outlet)
 
-        self._children.add("the reconciler", reconciler, self._heard)
-        self._children.add("the reader of commits", viewer)
+        self._children.add("the reconciler", reconciler, self._heard, task=tasks.RECONCILER)
+        self._children.add("the reader of commits", viewer, task=tasks.VIEWER)
 
-    def _worker(self, name: str) -> Any:
-        with self._outlets.child(name) as outlet:
-            return spawn(self._server, self._listener, outlet)
+    def _worker(self, task: str) -> Any:
+        with self._outlets.child(task) as outlet:
+            return spawn(self._server, self._listener, task, outlet)
 
     def _start_rest(self) -> None:
         """The process to which the reconciler lends roles; it is started once, and again when it ends."""
         name, told = f"the reconciler of {', '.join(REST)}", self._told.to_json()
 
         def rest() -> Any:
-            with self._outlets.child("controllers") as outlet:
+            with self._outlets.child(tasks.REST) as outlet:
                 return spawn_reconciler(told, outlet, ",".join(REST))
 
         if all(child.name != name for child in self._children.children):
-            self._children.add(name, rest, self._heard)
+            self._children.add(name, rest, self._heard, task=tasks.REST)
+
+    def _ended(self, task: str) -> None:
+        place.ended(self._settings.common.data_dir, task)
+        ENDS.add(task)
 
     def _watch(self, kubeconfig: Path) -> None:
         with ProgressBar(self._console) as progress:

@@ -18,6 +18,8 @@ from pathlib import Path
 
 from apiserver.localsocket import COMMITS, address
 from apiserver.logs.records import begin
+from apiserver.metrics import place
+from reconciler.commands import tasks
 from reconciler.commands.told import SETTINGS
 
 _WAITING = 64
@@ -29,9 +31,10 @@ def main() -> None:
     """Settings come as for the reconciler's process."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
-    begin("commits")
+    begin(tasks.VIEWER)
     settings = json.loads(os.environ[SETTINGS])
     data_dir, parent = Path(settings["data_dir"]), sys.stdin.fileno()
+    place.begin(data_dir, tasks.VIEWER)
     with bound(data_dir) as listener:
         found, _, _ = select.select([listener, parent], [], [])  # nothing is ever said there: it is the parent's end
         if parent not in found:

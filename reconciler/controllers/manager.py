@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
+from apiserver.metrics import queues
 from apiserver.storage.protocol import Conflict
 from reconciler.controllers.agenda import SOON, Agenda, Item, KeyAtWork
 from reconciler.controllers.appointments import Appointments
@@ -34,13 +35,15 @@ _LOAD: Item = (-1, "")
 class ManagerSettings:
     """`threads`: that reconcile at a time. `current`: before each key the log is read to its end, so that no controller
     decides on less than what was written, its own writes included. `longest`: seconds between two tries, at most.
-    `patience`: seconds for which what is more urgent goes first.
+    `patience`: seconds for which what is more urgent goes first. `counted`: what its queue is called in metrics, where
+    its own name is somebody's to choose.
     """
 
     threads: int = 1
     current: bool = False
     longest: float = 60.0
     patience: float = 30.0
+    counted: str = ""
 
 
 CAREFUL = ManagerSettings(current=True, longest=10.0)
@@ -61,7 +64,8 @@ class Manager:
     ) -> None:
         """`busy`: whether something more urgent is at work; what is to be done is then done a little later."""
         self._controllers, self._feed, self._settings, self._busy = controllers, feed, settings, busy
-        self._queue: WorkQueue[Item] = WorkQueue(settings.longest)
+        self._name = settings.counted or name
+        self._queue: WorkQueue[Item] = WorkQueue(settings.longest, self._name)
         self._ending = threading.Event()
         self._agendas = [Agenda(self._queue, n, self._appointments(c)) for n, c in enumerate(controllers)]
         self._followers: list[Follower] = []
@@ -135,7 +139,7 @@ class Manager:
             self._queue.done(item)
             return
         agenda = self._agendas[number]
-        work = agenda.taken(key)
+        work, began = agenda.taken(key), time.perf_counter()
         try:
             if not self._catch_up():
                 return
@@ -148,6 +152,7 @@ class Manager:
             self._failed(item, work, error, again)
         finally:
             self._queue.done(item)
+            queues.WORK.took(time.perf_counter() - began, self._name)
         if not len(self._queue):
             self._await(written, len(written), again)
         elif len(written) >= 2 * _TOGETHER:

@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+from apiserver.metrics import queues
+
 K = TypeVar("K", bound=Hashable)
 
 
@@ -22,7 +24,8 @@ class WorkQueue(Generic[K]):
     `longest` seconds; `forget` (after a success) starts over.
     """
 
-    def __init__(self, longest: float = 60.0) -> None:
+    def __init__(self, longest: float = 60.0, name: str = "") -> None:
+        """`name`: in metrics; "": it is not told of there."""
         self._ready: deque[K] = deque()
         self._waiting: set[K] = set()
         self._working: set[K] = set()
@@ -31,6 +34,7 @@ class WorkQueue(Generic[K]):
         self._failures: dict[K, int] = {}
         self._sequence = 0
         self._longest = longest
+        self._name = name
         self._closed = False
         self._condition = threading.Condition()
 
@@ -53,6 +57,9 @@ class WorkQueue(Generic[K]):
         if key in self._waiting or self._closed:
             return
         self._waiting.add(key)
+        if self._name:
+            queues.ADDS.add(self._name)
+            queues.DEPTH.move(1, self._name)
         if key not in self._working:
             self._ready.append(key)
             self._condition.notify()
@@ -79,6 +86,8 @@ class WorkQueue(Generic[K]):
                     key = self._ready.popleft()
                     self._waiting.discard(key)
                     self._working.add(key)
+                    if self._name:
+                        queues.DEPTH.move(-1, self._name)
                     return key
                 if deadline is not None and now >= deadline:
                     return None
@@ -105,6 +114,8 @@ class WorkQueue(Generic[K]):
         with self._condition:
             count = self._failures.get(key, 0)
             self._failures[key] = count + 1
+        if self._name:
+            queues.RETRIES.add(self._name)
         self.add_after(key, min(self._longest, 0.05 * 2 ** min(count, 20)))
 
     def forget(self, key: K) -> None:
@@ -117,5 +128,7 @@ class WorkQueue(Generic[K]):
 
     def close(self) -> None:
         with self._condition:
+            if self._name and not self._closed:
+                queues.DEPTH.move(-len(self._waiting), self._name)
             self._closed = True
             self._condition.notify_all()

@@ -16,6 +16,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from apiserver import gitvouch
+from apiserver.metrics.fleet import GIT, GIT_SECONDS
 from apiserver.model.redaction import redact
 from reconciler.repository import advice, hostkey
 from reconciler.repository.access import NO_ACCESS, Reaching, RemoteAccess, scheme_of
@@ -32,6 +33,8 @@ _HEADS = "refs/heads/"
 _NONE: Mapping[str, str] = MappingProxyType({})
 _LOOKS = 5
 """How often a look that our own pushes overtook is taken again."""
+_OPERATIONS = {"ls-remote": "look", "fetch": "fetch", "push": "push"}
+"""What git's commands are called in metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +205,9 @@ class Remote:
             "http.lowSpeedTime": str(self._settings.stall),
         }
         self._reaching.key()
+        operation, began, result = _OPERATIONS[arguments[0]], time.monotonic(), "failure"
         try:
-            return git(
+            answer = git(
                 self._repository.path,
                 *arguments,
                 settings=settings,
@@ -211,10 +215,15 @@ class Remote:
                 patience=patience,
                 hurry=lambda: time.monotonic() > self._until,
             )
+            result = "success" if answer.code == 0 else "failure"
         except RepositoryUnreadable as error:
             raise RepositoryUnreadable(
                 f"{redact(self._url)} does not answer: {error}", error.hint or advice.AWAY
             ) from error
+        finally:
+            GIT.add(operation, result)
+            GIT_SECONDS.took(time.monotonic() - began, operation)
+        return answer
 
     def _failed(self, what: str, answer: GitAnswer) -> RepositoryUnreadable:
         """`what`: did not come about."""

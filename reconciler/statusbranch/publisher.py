@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from apiserver.metrics import fleet
 from reconciler.repository.chain import endings
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryError
 from reconciler.repository.mirror import STATUS_REF, Mirror
@@ -56,7 +58,9 @@ class Publisher:
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="status-push", daemon=True)
-        writer.committed = self._wake.set
+        self._made, self._waiting = 0, 0
+        """Commits that were made; how many of them wait."""
+        writer.committed = self._committed
 
     def start(self) -> None:
         self._wake.set()
@@ -83,15 +87,33 @@ class Publisher:
         head = self._mirror.repository.ref(STATUS_REF)
         if self.lost.is_set() or head is None or head == self._pushed:
             return True
+        began, made, result = time.monotonic(), self._made, "failure"
         try:
             self._mirror.push_status(head, self._pushed)
+            result = "success"
         except BranchCheckedOut as error:
             self._tell(f"the status branch waits to be pushed: {error}")
             return False
         except PushRejected as error:
             return self._refused(head, error)
+        finally:
+            fleet.STATUS_PUSHES.add(result)
+        fleet.PHASES.took(time.monotonic() - began, "publish")
         self._pushed = head
+        self._wait(self._made - made)
         return True
+
+    def _committed(self) -> None:
+        self._made += 1
+        self._wait(self._waiting + 1)
+        self._wake.set()
+
+    def _wait(self, number: int) -> None:
+        """So many commits wait now."""
+        if bool(number) != bool(self._waiting):
+            fleet.STATUS_UNPUSHED_SINCE.set(time.time() if number else 0.0)
+        self._waiting = number
+        fleet.STATUS_UNPUSHED.set(number)
 
     def _refused(self, head: str, error: PushRejected) -> bool:
         """Somebody moved the branch, or the source does not want such a push. Whether nothing is left to be done."""
@@ -151,7 +173,10 @@ class Publisher:
             self._told = text
             log.warning("%s", text)
             self.told(text)
+        if not self._waiting:  # of before the start, or of somebody who wrote to the source
+            self._wait(1)
 
     def _over(self) -> None:
         self._told = ""
+        self._wait(self._waiting if self._mirror.repository.ref(STATUS_REF) != self._pushed else 0)
         self.told("")

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from apiserver.metrics.fleet import PHASES, STATUS_BEGAN, STATUS_COMMITS
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.registry import tree
 from apiserver.registry.tree import FleetRecord
@@ -134,6 +135,7 @@ class StatusWriter:
     def flush(self) -> str | None:
         """Commit what the store says beyond what is covered; the new commit, or None if nothing differs."""
         with self._lock:
+            began = time.monotonic()
             head = self._repo.ref(STATUS_REF)
             rendering = Rendering(self._store, sparing=self._under_way.is_so())
             said = self._said(rendering, head)
@@ -141,6 +143,9 @@ class StatusWriter:
             self._unsettled = said.unsettled
             self._covered = max(self._covered, said.until)
             self._whole = False
+            if commit is not None:
+                PHASES.took(time.monotonic() - began, "record")
+                STATUS_COMMITS.add()
         if commit is not None:
             self.committed()
         return commit
@@ -219,6 +224,7 @@ class StatusWriter:
         began = self._time() if begins else history.began(self._repo, head or "", known.began)
         facts = replace(facts, revision=said.until, settled=said.unsettled.settled)
         facts = replace(facts, began=began.isoformat(timespec="seconds"))
+        STATUS_BEGAN.set(began.timestamp())
         facts = replace(facts, arriving=fleet.arriving, admitted=fleet.admitted)
         new = edit_tree(self._repo, new, {format.FLEET: format.dump(facts.as_file())})
         named: set[str] = set()

@@ -7,6 +7,7 @@ every thread.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from urllib.parse import urlencode
 
 import orjson
 
+from apiserver.metrics.clusters import LATENCY, REQUESTS
 from apiserver.model.kinds import GroupResource
 from apiserver.model.marks import FIELD_MANAGER
 from apiserver.registry.outbound import EVERYWHERE, Outbound
@@ -279,11 +281,16 @@ class TargetClient:
         headers = {"Accept": how.accept} | ({"Content-Type": how.kind} if body is not None else {})
         left = self.left if writes else endless
         request = Request(method, _url(where, query or {}), how.seconds or self.settings.answer, body, headers, left)
-        with self._sent(request, last=how.last) as answer:
-            data = answer.whole()
-            if answer.status >= 300:
-                raise refused(answer.status, data, where)
-            return data
+        began, code = time.monotonic(), 0
+        try:
+            with self._sent(request, last=how.last) as answer:
+                data, code = answer.whole(), answer.status
+        finally:
+            LATENCY.took(time.monotonic() - began, method)
+            REQUESTS.add(method, str(code))
+        if code >= 300:
+            raise refused(code, data, where)
+        return data
 
     def _sent(self, request: Request, *, last: bool = False) -> TargetAnswer:
         if self._closed and not last:

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import yaml
 
 from apiserver.kubeyaml import document
+from apiserver.metrics.clusters import CREDENTIALS_END
 from apiserver.model.conditions import Condition
 from reconciler.controllers.failures import Expected, log_failure
 from reconciler.controllers.targets import Cluster, Denied, Kubeconfig
@@ -98,10 +99,16 @@ class Renewals:
             self._states.pop(key, None)
             if state is not None:
                 self._states[key] = state
+            self._count()
 
     def forget(self, key: str) -> None:
         with self._lock:
             self._states.pop(key, None)
+            self._count()
+
+    def _count(self) -> None:
+        """Under the lock."""
+        CREDENTIALS_END.set(min((state.lifetime.ends for state in self._states.values()), default=0.0))
 
     def told(self, key: str) -> Condition | None:
         state = self._state(key)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from apiserver.metrics import clusters
 from apiserver.model.commits import NONE
 from apiserver.model.kinds import GroupResource
 from reconciler.controllers.bindings import NamespaceRole
@@ -80,7 +81,7 @@ class Syncer(Controller[Item]):
     ) -> None:
         self.client, self.upstream, self.settings = client, upstream, settings
         self.name = f"sync {identity.name}"
-        self._manager = Manager(self.name, [self], settings=ManagerSettings(threads=settings.threads))
+        self._manager = Manager(self.name, [self], settings=ManagerSettings(threads=settings.threads, counted="target"))
         self.site = TargetSite(identity, client, offered, settings, self.queue.add, self._home_changed)
         self.ready = threading.Event()
         """The target has answered; work has begun."""
@@ -265,6 +266,7 @@ class Syncer(Controller[Item]):
         if here and kind is not None and obj is not None and _wanted(item, obj):
             self._forget_deletion(item)
             if (item.kind != JOBS or self._jobs.runs(item, kind, obj)) and self._applier.apply(item, kind, obj, commit):
+                clusters.DRIFT.add()
                 self._happened(item, DRIFT, "what was changed there was put back to what is declared")
             self._leftover(item, False)
             if self.upstream.role(self.key, item.cluster, item.namespace) is not NamespaceRole.HERE:
@@ -309,6 +311,7 @@ class Syncer(Controller[Item]):
             before = ledger.failures.get(item, "")
         # Said before anybody can tell it in a condition, where a server that is started anew finds what was said.
         if why and before != why:
+            clusters.FAILURES.add()
             self._happened(item, REFUSED, why, warning=True)
         elif before and not why:
             self._happened(item, TAKEN, "it is there as it is declared, or not to be there any more")

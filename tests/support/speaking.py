@@ -16,6 +16,8 @@ from support.apifleet import WORKSPACES, ApiFleet
 
 from apiserver.complaints.complaint import Complaints
 from apiserver.endpoints.pushhooks import VERDICTS
+from apiserver.metrics import fleet as metrics
+from apiserver.scrape import fleet as scrape
 from reconciler.commands import reconcilenow, statuswords
 from reconciler.commands.beside import Beside
 from reconciler.commands.holder import Holder
@@ -34,6 +36,7 @@ from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import Heads, Mirror
 
 Object = dict[str, Any]
+_NORMAL = (metrics.LOADED, metrics.WORKSPACES)
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
@@ -43,7 +46,8 @@ class Said(NamedTuple):
     `livez`, `readyz`: verbose. `followed`: the condition FleetFollowed of root; `applied`, `own`: CommitApplied of the
     Workspace root:a and of its LogicalCluster. `status`: `treeplane status`; `asked`: `treeplane reconcile-now`.
     `pushed`: the answer to the push of the branch's head, "" where none came; `up`: the lines that were printed so far.
-    `commit`, `held`, `lag`: cells of root:a in `kubectl get workspaces`.
+    `commit`, `held`, `lag`: cells of root:a in `kubectl get workspaces`. `metrics`: those that are not 0 and say that
+    something is wrong, in their order.
     """
 
     livez: str
@@ -58,6 +62,7 @@ class Said(NamedTuple):
     commit: str
     held: str
     lag: str
+    metrics: str
 
 
 class CutMirror(Mirror):
@@ -103,7 +108,13 @@ class Places:
             self.pushed(),
             "\n".join(self.lines()),
             *(str(row[name] or "") for name in ("Commit", "Held", "Lag")),
+            self._metrics(),
         )
+
+    def _metrics(self) -> str:
+        with self.fleet.store.view() as view:
+            found = [(m.name, labels) for m, labels, value in scrape.read(view) if value and m not in _NORMAL]
+        return " ".join(name + "".join(f"={label}" for label in labels) for name, labels in found)
 
     def pushed(self, commit: str = "") -> str:
         file = Path(self.fleet.repo.path) / VERDICTS / (commit or self.fleet.repo.head)

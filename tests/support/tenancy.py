@@ -128,7 +128,7 @@ class Tenancy(ApiFleet):
         accounts = Accounts(TokenSigner(keys), Issuer(ISSUER, (ISSUER,)), homes(self.store, catalog, self._targets))
         self.authenticator = Authenticator(tokens, accounts, anonymous=True)
         kube = KubernetesAPI(self.store, catalog, self.authenticator, authorizer, settings, self._targets, accounts)
-        self.server = App(settings, self.store, self.authenticator, authorizer, kube, kube.lists)
+        self.server = App(settings, self.store, self.authenticator, authorizer, kube)
         return kube
 
     def send(self, sent: Sent, meanwhile: Callable[[], object] = lambda: None) -> Got:

@@ -387,8 +387,9 @@ def test_what_a_cluster_says_of_itself_each_workspace_says(api: Any, run: Any, p
 
 
 def test_trouble_of_the_fleet_is_a_line_of_readyz(api: Any, run: Any) -> None:
-    """With its text for those who may read where it stands, by its kind for all others; and reads go on. Who may enter
-    root is anybody in some fleets, and a text may name any workspace."""
+    """With its text for those who may read where it stands, by its kind for others who may ask there, and not at all
+    for whom has no right there; and reads go on. Who may enter root is anybody in some fleets, and a text may name any
+    workspace."""
     assert "[+]fleet ok\n" in run(api.get("/readyz?verbose")).body.decode()
     found = {"RemoteAway": "fleet.git does not\nanswer", "Held": "commit 1 is held"}
     api.store.write(tree.put_troubles(found)).result(10)
@@ -403,7 +404,9 @@ def test_trouble_of_the_fleet_is_a_line_of_readyz(api: Any, run: Any) -> None:
             assert line in reply.body.decode()
             assert reply.body.decode().endswith("readyz check passed\n")
     paths = ("/readyz?verbose", "/clusters/root/readyz?verbose")
-    for path, user in (("/clusters/root:shop/readyz?verbose", ""), *product(paths, ("bob", "cem"))):
+    for path in paths:
+        assert run(api.get(path, user="bob")).body == b"ok"
+    for path, user in (("/clusters/root:shop/readyz?verbose", ""), *product(paths, ("cem",))):
         reply = run(api.get(path, user=user))
         assert (reply.status, "[-]fleet Held; RemoteAway\n" in reply.body.decode()) == (200, True)
         assert "fleet.git" not in reply.body.decode()

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from support import counted
 
 from apiserver import shell
 from apiserver.connections import network
@@ -247,6 +248,7 @@ def test_the_slow_but_honest_are_not_hurt(running: Any) -> None:
 
 @pytest.mark.parametrize("running", [{"max_connections_per_address": 3}], indirect=True)
 def test_connections_of_one_address_are_bounded(running: Any, eventually: Any) -> None:
+    before = counted.number("treeplane_connections_refused_total")
     with contextlib.ExitStack() as held:
         most = [held.enter_context(tls(running)) for _ in range(3)]
         with tls(running) as one_more:
@@ -265,7 +267,7 @@ def test_connections_of_one_address_are_bounded(running: Any, eventually: Any) -
             one_more.sendall(REQUEST % b"/")
             assert one_more.recv(65536).startswith(b"HTTP/1.1 200")
     eventually(lambda: running.connections.count == 0)
-    assert running.connections.turned_away >= 18
+    assert counted.number("treeplane_connections_refused_total") - before >= 18
     assert not running.connections._by_address
 
 

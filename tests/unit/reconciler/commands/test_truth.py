@@ -53,6 +53,7 @@ SILENT = {
     "commit": "{last}",
     "held": "",
     "lag": "",
+    "metrics": "",
 }
 """`head`: the branch's; `last`: the commit that last changed root:a. `up` has no line about the head."""
 
@@ -218,6 +219,7 @@ class Row(NamedTuple):
 
 HELD = {"status": "held  root:a: ", "asked": "the branch is at {head}: 1 workspace is held", "held": "app.yaml"}
 HELD |= {"applied": "False ContentInvalid: held back", "own": "False ContentInvalid: held back", "lag": "1"}
+HELD["metrics"] = "treeplane_workspaces_held treeplane_workspaces_held_lag_commits"
 HELD["pushed"] = "commit {head} is served in part: 1 held\n"
 WHOLE = {
     "readyz": "[-]fleet Held: commit {head} is held: ",
@@ -225,6 +227,7 @@ WHOLE = {
     "status": "fleet  the fleet: commit {head} is held: ",
     "asked": "the branch is at {head}, and {served} is served: commit {head} is held: ",
     "pushed": "commit {head} is not served:\n",
+    "metrics": "treeplane_fleet_trouble=Held",
 }
 UNREADABLE = {
     "readyz": "[-]fleet Unreadable: commit {head} cannot be loaded: ",
@@ -232,6 +235,7 @@ UNREADABLE = {
     "status": "lag  the fleet: commit {head} cannot be loaded: ",
     "asked": "the branch is at {head}, and {served} is served: commit {head} cannot be loaded: ",
     "pushed": "",
+    "metrics": "treeplane_fleet_trouble=Unreadable",
 }
 TABLE = {
     "good": Row(good, {}),
@@ -254,6 +258,7 @@ TABLE = {
             "status": "lag  the fleet: commit {before} was seen at …and is not served yet, {served} is",
             "asked": "that is not done yet: {before} is being loaded",
             "pushed": "commit {head} waits for commit {before}, which is being loaded",
+            "metrics": "treeplane_commit_waiting_since_timestamp_seconds",
         },
     ),
     "away": Row(
@@ -263,6 +268,7 @@ TABLE = {
             "followed": "False RemoteAway: the repository does not answer",
             "status": "remote  the fleet: no answer since ",
             "asked": "and {served} is served: the repository does not answer",
+            "metrics": "treeplane_fleet_trouble=RemoteAway treeplane_repository_away_since_timestamp_seconds",
         },
         "the repository does not answer",
     ),
@@ -359,6 +365,7 @@ def test_an_observer_says_what_the_holder_recorded_and_no_more(
         "followed": "False Observing: another server, ",
         "status": "observer  the fleet: another server, ",
         "pushed": "",
+        "metrics": "treeplane_fleet_trouble=Observing",
     }
     try:
         eventually(lambda: any(line.startswith("loaded ") for line in plane.lines()))
