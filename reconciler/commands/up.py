@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rich.console import Console
@@ -51,6 +51,9 @@ from reconciler.forges.errors import NotSaid
 from reconciler.plan.notices import HELD, MENDED
 from reconciler.repository.errors import redact
 from reconciler.signatures.own import CommitKey
+
+if TYPE_CHECKING:
+    from reconciler.commands.externalca import ExternalAuthority
 
 _SHOWN, _WIDTH = 20, 1000
 """Workspaces of which it is told at a start why they are held; characters of a line about one."""
@@ -280,10 +283,25 @@ def _certificates(settings: UpSettings) -> Certificates:
         )
     except KeysError as error:
         raise Failure(str(error)) from error
+    if starting.external_ca_file:
+        found.external = _external(starting.external_ca_file, settings.serving.external_url)
     if settings.serving.tls_cert_file or settings.serving.tls_private_key_file:
         from reconciler.commands.shown import shown  # noqa: PLC0415 - OpenSSL takes its time, and most have none
 
         found.shown = shown(settings.serving, found.keys, settings.common.data_dir / "serving-ca.crt")
+    return found
+
+
+def _external(said: str, url: str) -> ExternalAuthority:
+    from reconciler.commands.externalca import ExternalAuthority  # noqa: PLC0415 - behind a proxy alone
+
+    if not url:
+        raise Failure("--external-ca-file says what clients check --external-url by", "give --external-url, too", 2)
+    found = ExternalAuthority.of(said)
+    try:
+        found.trusted()
+    except (OSError, ValueError) as error:
+        raise Failure(f"--external-ca-file: {error}", "give certificates in PEM, or `system`", 2) from error
     return found
 
 
