@@ -7,13 +7,14 @@ text, so each line is made harmless here, and there are never more lines than so
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.changeset import ChangeKind, ChangeSet, together
+from reconciler.loading.consequences import told_once, waiting_lines
 from reconciler.loading.loader import Loaded
 from reconciler.loading.renames import REMEDY
 from reconciler.loading.trial import Tried
@@ -50,7 +51,8 @@ def told(loaded: Loaded, by: PushedBy = NOBODY, unserved: Unserved = Unserved())
     yield f"commit {loaded.head:.10} {_how_far(loaded, changes, unserved)}" + (f": {counts}" if counts else "")
     yield from _pushed(by)
     yield from workspaces(changes)
-    yield from held({path: [*map(str, errors)] for path, errors in changes.held.items()}, changes.refused)
+    texts = {path: [*map(str, errors)] for path, errors in changes.held.items()}
+    yield from held(texts, changes.held, changes.refused)
     if changes.held.keys() - changes.refused.keys():
         yield _STAYS
     yield from moves({}, changes.renames)
@@ -109,7 +111,7 @@ def _loss(found: Tried) -> str:
 def _losses(found: Tried) -> Iterator[str]:
     yield from _listed(dict.fromkeys(found.problems))
     refused = {path: each for path, each in found.changes.refused.items() if path in found.held}
-    yield from held(found.held, refused)
+    yield from held(found.held, found.changes.held, refused)
     yield from moves({}, found.changes.renames)
     yield from deletions(refused)
 
@@ -119,8 +121,15 @@ def workspaces(changes: ChangeSet) -> Iterator[str]:
     yield from _listed(_workspaces(changes), "")
 
 
-def held(errors: Mapping[str, Sequence[str]], refused: Mapping[str, RefusedDeletion]) -> Iterator[str]:
-    """Who is held, and why. `refused`: deletions, which are told by themselves."""
+def held(
+    texts: Mapping[str, Sequence[str]],
+    judged: Mapping[str, Sequence[LayoutError]],
+    refused: Mapping[str, RefusedDeletion],
+) -> Iterator[str]:
+    """Who is held, and why (`texts`). `judged`: the same errors and others, as they were found: what only follows from
+    a mistake that is told here is a number. `refused`: deletions, which are told by themselves."""
+    once = told_once({path: errors for path, errors in judged.items() if path in texts})
+    errors = _without(texts, {str(each) for each in once.consequences(judged)})
     told_below, left = [str(each) for each in refused.values()], _MOST
     for path, problems in islice(sorted(errors.items()), _MOST):
         yield harmless(f"workspace {path} held:")
@@ -131,6 +140,12 @@ def held(errors: Mapping[str, Sequence[str]], refused: Mapping[str, RefusedDelet
             yield "  what it deletes has to be allowed first"
     if len(errors) > _MOST:
         yield f"and {len(errors) - _MOST} more workspaces held"
+    yield from _listed(waiting_lines(once.waiting), "")
+
+
+def _without(texts: Mapping[str, Sequence[str]], gone: Collection[str]) -> dict[str, list[str]]:
+    left = {path: [each for each in errors if each not in gone] for path, errors in texts.items()}
+    return {path: errors for path, errors in left.items() if errors}
 
 
 def moves(moved: Mapping[str, str], renamed: Mapping[str, str]) -> Iterator[str]:

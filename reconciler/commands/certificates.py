@@ -18,6 +18,7 @@ from apiserver.auth.kubeconfig import write_admin_kubeconfig
 from apiserver.auth.pki import Keys, KeysError, ensure_keys, renew
 
 if TYPE_CHECKING:
+    from reconciler.commands.externalca import ExternalAuthority
     from reconciler.commands.shown import ShownCertificate
 
 _SHOWN = {
@@ -37,14 +38,16 @@ class Certificates:
         """Makes what is missing. `every`: seconds between two looks. `copies`: this and `.crt` is the server's
         certificate with the CA behind it, this and `.key` its key. Raises KeysError.
 
-        `shown`: the certificate that the server was given, where it was."""
+        `shown`: the certificate that the server was given, where it was. `external`: what vouches for whoever answers
+        at the URL for clients, where that is not the server."""
+        self.external: ExternalAuthority | None = None
         self.shown: ShownCertificate | None = None
         self._directory = directory
         self._names = names
         self._every = every
         self._looked = time.monotonic()
         self._told = ""
-        self._written = b""
+        self._written = self._vouches = b""
         self._copies = copies
         self.keys: Keys = ensure_keys(directory, names())
         self._copy()
@@ -53,14 +56,16 @@ class Certificates:
         """The administrators'; and what there is to say of it. Raises ValueError where a file is there that is no
         kubeconfig."""
         certificates, (ca, note) = self._administrators(), self._trusted(url)
-        if self.shown is not None and ca:
+        if self.shown is not None and self.external is None and ca:
             write_private(self.shown.file, ca)
         write_admin_kubeconfig(path, url, self.keys, ca)
-        self._written = certificates
+        self._written, self._vouches = certificates, ca
         return [note] if note else []
 
     def authority(self, url: str) -> Path | None:
         """The file with what vouches for the server at `url`; None: the system does. Once the kubeconfig is written."""
+        if self.external is not None:
+            return self.external.file
         if self.shown is None:
             return self.keys.ca
         return self.shown.file if self._trusted(url)[0] else None
@@ -73,7 +78,7 @@ class Certificates:
         self._looked = time.monotonic()
         try:
             issued = set(renew(self._directory, self._names()))
-            if self._written and (another or self._written != self._administrators()):
+            if self._written and (another or self._is_another() or self._written != self._administrators()):
                 if self._written != self._administrators():
                     issued.add("admin")
                 said += self.write_kubeconfig(kubeconfig, url)
@@ -88,7 +93,13 @@ class Certificates:
             *(text.format(kubeconfig=kubeconfig) for name, text in _SHOWN.items() if name in issued and text),
         ]
 
+    def _is_another(self) -> bool:
+        """Whether another authority vouches for whoever answers there."""
+        return self.external is not None and self.external.trusted() != self._vouches
+
     def _trusted(self, url: str) -> tuple[bytes, str]:
+        if self.external is not None:
+            return self.external.trusted(), ""
         if self.shown is None:
             return self.keys.ca.read_bytes(), ""
         return self.shown.trusted(urlsplit(url).hostname or "")

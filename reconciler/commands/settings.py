@@ -67,6 +67,16 @@ class Starting:
             form="name",
         ),
     )
+    external_ca_file: str = option(
+        "",
+        told=Option(
+            "What clients check `--external-url` by",
+            document="What clients check the server by at `--external-url`, where a proxy ends TLS there: certificates "
+            "in PEM, or `system` for what their machines trust. It stands in kubeconfigs and the line to clone with.",
+            shown="the server's own CA, or that of `--tls-cert-file`",
+            metavar="FILE|system",
+        ),
+    )
     kubeconfig: Path | None = option(
         None,
         told=Option("The administrators' kubeconfig, which is written.", shown="`DATA-DIR/admin.kubeconfig`"),

@@ -85,7 +85,8 @@ class Sourcing:
         self._rendering: dict[str, CommitRef] = {}
         """By name the head that is to count, which is rendered, or was."""
         self._known, self._judged = _Known(), Judged()
-        self._told: dict[str, Condition] = {}
+        self._told: dict[str, tuple[str, Condition]] = {}
+        """By the workspace's path the source's name, and what is said of it."""
         self._commit = NONE
         self._again, self._seen, self._news = 0.0, -1, False
         self._asking = SourceAsking(store)
@@ -262,21 +263,33 @@ class Sourcing:
         self._ring()
 
     def _tell(self, known: _Known, found: Mapping[str, Found]) -> None:
-        said = {s.path: _said(s, known.faults.get(n), found[n]) for n, s in known.sources.items() if s.is_wanted}
-        for path, condition in said.items():
-            if self._told.get(path) != condition:
-                sourcecondition.tell(self._store, path, condition)
+        said: dict[str, tuple[str, Condition]] = {}
+        for name, source in known.sources.items():
+            if not source.is_wanted:
+                continue
+            fault, before = known.faults.get(name), self._told.get(source.path)
+            if fault is not None:
+                condition = told(False, "SecretRefused", str(fault))
+            elif found[name].looked:
+                condition = _said(source, found[name])
+            elif before is None:
+                # What stood there before a restart is so until there was a look: it is neither mended by that nor lost.
+                condition = sourcecondition.standing(self._store, source.path) or _WAITS
+            else:
+                condition = before[1] if before[0] == name else _WAITS
+            said[source.path] = name, condition
+            if before is None or before[1] != condition:
+                sourcecondition.tell(self._store, source.path, condition)
         self._told = said
 
 
-def _said(source: ListedSource, fault: SourceRefused | None, found: Found) -> Condition:
-    if fault is not None:
-        return told(False, "SecretRefused", str(fault))
+def _said(source: ListedSource, found: Found) -> Condition:
+    """After a look."""
     if found.fault:
         stays = "; what is served of it stays" if found.commit else ""
         hint = f" ({found.hint})" if found.hint else ""
         return told(False, found.reason, f"{source.ref}: {found.fault}{hint}{stays}")
-    return told(True, "Followed", f"{source.ref} is followed") if found.commit else _WAITS
+    return told(True, "Followed", f"{source.ref} is followed")
 
 
 def _places(settings: ReconcileSettings, mirror: Mirror) -> list[str]:

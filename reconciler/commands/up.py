@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rich.console import Console
@@ -61,6 +61,9 @@ from reconciler.repository.access import Reaching, RemoteAccess
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.source import is_url
 from reconciler.signatures.own import CommitKey
+
+if TYPE_CHECKING:
+    from reconciler.commands.externalca import ExternalAuthority
 
 _SHOWN, _WIDTH = 20, 1000
 """Workspaces of which it is told at a start why they are held; characters of a line about one."""
@@ -341,10 +344,25 @@ def _certificates(settings: UpSettings) -> Certificates:
         )
     except KeysError as error:
         raise Failure(str(error)) from error
+    if starting.external_ca_file:
+        found.external = _external(starting.external_ca_file, settings.serving.external_url)
     if settings.serving.tls_cert_file or settings.serving.tls_private_key_file:
         from reconciler.commands.shown import shown  # noqa: PLC0415 - OpenSSL takes its time, and most have none
 
         found.shown = shown(settings.serving, found.keys, settings.common.data_dir / "serving-ca.crt")
+    return found
+
+
+def _external(said: str, url: str) -> ExternalAuthority:
+    from reconciler.commands.externalca import ExternalAuthority  # noqa: PLC0415 - behind a proxy alone
+
+    if not url:
+        raise Failure("--external-ca-file says what clients check --external-url by", "give --external-url, too", 2)
+    found = ExternalAuthority.of(said)
+    try:
+        found.trusted()
+    except (OSError, ValueError) as error:
+        raise Failure(f"--external-ca-file: {error}", "give certificates in PEM, or `system`", 2) from error
     return found
 
 

@@ -34,6 +34,7 @@ from reconciler.layout.errors import LayoutError
 from reconciler.layout.fleet import FILE
 from reconciler.layout.part import Part
 from reconciler.loading.changeset import ChangeKind, ChangeSet, together
+from reconciler.loading.consequences import told_once, waiting_lines
 from reconciler.loading.identities import Identities
 from reconciler.loading.inpart import Everybody, Heard, below, judged
 from reconciler.loading.loader import Loaded, Loader
@@ -58,7 +59,8 @@ class Checked:
     """All problems, sorted by file and line, and how many workspaces were looked at. `base`: the commit that was
     compared with, "" for none; `refused`: the deletions that have to be allowed, by the uppermost workspace; `moves`,
     `renames`: see ChangeSet. `unchecked`: what was not looked at, since it is encrypted. `warnings`: what is served and
-    waits for something that is not there; looked for where all of a fleet is judged, and nothing holds all of it."""
+    waits for something that is not there; looked for where all of a fleet is judged, and nothing holds all of it.
+    `waiting`: by workspace with a mistake, who is held for that; `consequences`: which of the problems follow so."""
 
     problems: tuple[LayoutError, ...]
     workspaces: int
@@ -68,13 +70,17 @@ class Checked:
     renames: dict[str, str] = field(default_factory=dict)
     unchecked: tuple[str, ...] = ()
     warnings: tuple[LayoutError, ...] = ()
+    waiting: dict[str, list[str]] = field(default_factory=dict)
+    consequences: frozenset[LayoutError] = frozenset()
 
     def render(self, output: str) -> str:
         """`text`, `json` or `yaml`."""
         if output == "text":
-            lines = [*map(str, self.problems), *told_moves(self.moves, self.renames), *deletions(self.refused)]
+            mistakes = [each for each in self.problems if each not in self.consequences]
+            lines = [*map(str, mistakes), *waiting_lines(self.waiting)]
+            lines += [*told_moves(self.moves, self.renames), *deletions(self.refused)]
             lines += [*self.unchecked, *(f"warning: {each}" for each in self.warnings)]
-            count, warned = len(self.problems), len(self.warnings)
+            count, warned = len(mistakes), len(self.warnings)
             errors = f"{count} error{'s' if count != 1 else ''}" if count else "no errors"
             errors += f" and {warned} warning{'s' if warned != 1 else ''}" if warned else ""
             compared = f", compared with {self.base:.10}" if self.base else ""
@@ -83,6 +89,8 @@ class Checked:
         found: dict[str, Any] = {"problems": [asdict(p) for p in self.problems], "workspaces": self.workspaces}
         found |= {"unchecked": [*self.unchecked]} if self.unchecked else {}
         found |= {"warnings": [asdict(each) for each in self.warnings]} if self.warnings else {}
+        waiting = sorted(self.waiting.items())
+        found |= {"waiting": [{"for": path, "workspaces": those} for path, those in waiting]} if waiting else {}
         if self.base:
             found |= {"base": str(self.base), "deletions": [_deletion(*each) for each in sorted(self.refused.items())]}
             found["moves"] = [{"from": old, "to": new, "moved": True} for old, new in sorted(self.moves.items())]
@@ -229,7 +237,18 @@ def _checked(loaded: Loaded, found: ChangeSet, base: _Base) -> Checked:
     problems = {*loaded.problems, *(p for each in found.held.values() for p in each)}
     there = sum(change is not ChangeKind.DELETED for change in found.became.values())
     unchecked = tuple(sorted(said for each in found.locked.values() for said in each))
-    return Checked(tuple(sorted(problems)), there, base.commit, found.refused, found.moves, found.renames, unchecked)
+    once = told_once(found.held)
+    return Checked(
+        tuple(sorted(problems)),
+        there,
+        base.commit,
+        found.refused,
+        found.moves,
+        found.renames,
+        unchecked,
+        waiting=once.waiting,
+        consequences=frozenset(once.consequences(found.held)),
+    )
 
 
 def _load(loader: Loader, commit: CommitRef, base: _Base) -> Loaded:

@@ -80,12 +80,27 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _file(options: argparse.Namespace) -> None:
+    _require_for_files(options)
     asked = FilingAsked(options.clone, options.data_dir, options.keys, options.dry_run)
     parent = options.parent or _current(options.kubeconfig)
     with desk_for(asked) as desk:
         path = put_workspace(desk, parent, wanted_workspace(options))
         filed = desk.planned() if asked.dry else desk.file([f"Create workspace {path}"])
     click.echo(told(filed, options.output), nl=False)
+
+
+def _require_for_files(options: argparse.Namespace) -> None:
+    """Files are a workspace once they are pushed and served: nobody can go there before, or wait for it here."""
+    given = {
+        "--enter": options.enter,
+        "--create-context": bool(options.create_context),
+        "--timeout": options.timeout != _parser().get_default("timeout"),
+    }
+    said = [name for name, is_given in given.items() if is_given]
+    if said:
+        hint = f"leave it out; once the workspace is served, `kubectl ws {options.name}` goes there"
+        what = "is for a workspace that is made at once, and this one is written as files"
+        raise Failure(f"{' and '.join(said)} {what}", hint, 2)
 
 
 def put_workspace(desk: Desk, parent: str, wanted: WantedWorkspace) -> str:

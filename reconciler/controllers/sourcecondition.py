@@ -32,6 +32,13 @@ def told_of_status(status: bool | None, reason: str, message: str) -> conditions
     return conditions.condition(SOURCE_STATUS_WRITTEN, status, reason, message)
 
 
+def standing(store: Store, path: str) -> conditions.Condition | None:
+    """What is told of whether it is followed."""
+    found = (Objects(store).get(key) for key in _keys(store, path))
+    said = (conditions.get((each.get("status") or {}).get("conditions"), SOURCE_FOLLOWED) for each in found if each)
+    return next((each for each in said if each is not None), None)
+
+
 def tell(store: Store, path: str, said: conditions.Condition) -> None:
     """Of the workspace at `path`, if it is there."""
     _each(store, path, lambda obj: _with(obj, said))

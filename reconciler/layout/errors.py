@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, order=True)
 class LayoutError:
-    """`path` is the file's in the repository; `line` and `column` count from 1, 0 when the fault has no line."""
+    """`path` is the file's in the repository; `line` and `column` count from 1, 0 when the fault has no line.
+    `waits_for`: the path of the workspace whose mistake this follows from; "" where it is one of its own."""
 
     path: str
     line: int
     column: int
     message: str
     hint: str = ""
+    waits_for: str = ""
 
     def __str__(self) -> str:
         place = self.path

@@ -5,8 +5,8 @@ Filled in by phases.kinds and phases.declaring. Every problem is found, not the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apiserver.model.keys import Key
@@ -14,6 +14,7 @@ from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.kinds import KindTable
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
+from reconciler.loading.consequences import held_there, remedy
 from reconciler.loading.gather import Gathered
 from reconciler.loading.identities import ExportIdentity
 from reconciler.loading.render import DeclaredObject, Renderer
@@ -24,6 +25,10 @@ Object = dict[str, Any]
 _BY_LAYOUT = {(kind.group, kind.kind): kind.by_directory for kind in ENTRIES.values() if kind.by_directory}
 
 
+def _nobody(_group: str, _kind: str) -> str:
+    return ""
+
+
 @dataclass(slots=True)
 class WorkspaceContent:
     """`was`: the kinds that the workspace served so far, `kinds`: those that it is to serve. `rest`: manifests that are
@@ -31,7 +36,7 @@ class WorkspaceContent:
 
     `declared` by key; `removed`: what git declared and no longer does; `old`: the objects as git said before;
     `faulty`: (group, kind) of manifests with problems; `identities`: of its APIExports, by name; `apis` only when kinds
-    were decided anew.
+    were decided anew. `lacks`: by group and kind, the workspace that is held and because of which that is not served.
     """
 
     was: KindTable
@@ -44,6 +49,7 @@ class WorkspaceContent:
     faulty: set[tuple[str, str]] = field(default_factory=set)
     identities: dict[str, ExportIdentity] = field(default_factory=dict)
     apis: apis.Apis | None = None
+    lacks: Callable[[str, str], str] = _nobody
 
     def declare(
         self,
@@ -67,7 +73,7 @@ class WorkspaceContent:
                 self.problems.append(refused)
                 continue
             declared, problems = renderer.render(manifest)
-            self.problems.extend(problems)
+            self.problems.extend(self._lacking(manifest, kinds) or problems if problems else ())
             if problems:
                 self.faulty.add((manifest.gvk.group, manifest.gvk.kind))
             if declared is None:
@@ -77,6 +83,15 @@ class WorkspaceContent:
                 self.problems.extend(_twice(declared, other.manifest))
                 continue
             self.declared[declared.key] = declared
+
+    def _lacking(self, manifest: Manifest, kinds: KindTable) -> list[LayoutError]:
+        """Instead of what is wrong with a manifest, where its kind is not there for a mistake of another workspace."""
+        gvk = manifest.gvk
+        held = self.lacks(gvk.group, gvk.kind) if kinds.by_kind(*gvk) is None else ""
+        if not held:
+            return []
+        text = f'no kind "{gvk.kind}" in apiVersion "{gvk.api_version}"{held_there(held)}'
+        return [replace(manifest.error(text, remedy(held)), waits_for=held)]
 
 
 def _refused(manifest: Manifest) -> LayoutError | None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import orjson
 
+from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Key
 from apiserver.model.origins import origin_of
@@ -17,6 +18,7 @@ from apiserver.model.paths import ROOT
 from apiserver.model.storagenames import TYPES
 from apiserver.registry import shards, tree
 from apiserver.registry.tree import WorkspaceRecord
+from apiserver.registry.workspacetypes import TypeRef
 from apiserver.storage.protocol import Record, Store
 from reconciler.loading.world import World
 
@@ -43,10 +45,24 @@ class Hearers(NamedTuple):
             if record is not None and record.shard == shards.NONE:
                 yield path
 
+    def waiting(self, turned: Collection[str]) -> list[str]:
+        """Those that are held and may be so for a mistake of one of these, as what they say of that shows."""
+        takers = {path for provider in turned for path in self.world.consumers(provider)}
+        found = (tree.workspace_at(self.store, path) for path in tree.held(self.store) if turned)
+        return [each.path for each in found if each is not None and (each.path in takers or _typed_by(each, turned))]
+
     def types_of(self, record: WorkspaceRecord, since: Collection[CommitRef] | None = None) -> Iterator[Key]:
         """The types that a workspace has. `since`: those that came with these commits; None: all."""
         found = self.store.scan(TYPES, record.cluster).records
         yield from (each.key for each in found if since is None or _commit_of(each) in since)
+
+
+def _typed_by(record: WorkspaceRecord, those: Collection[str]) -> bool:
+    """Whether a workspace's type may be one of theirs. What has none yet may find it in any workspace above it."""
+    above = paths.parent(record.path) if not record.served else None
+    while above is not None and above not in those:
+        above = paths.parent(above)
+    return above is not None or TypeRef.parse(record.type).path in those
 
 
 def _commit_of(record: Record) -> CommitRef:

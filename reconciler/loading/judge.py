@@ -12,7 +12,7 @@ from apiserver.model.origins import SHIPPED
 from apiserver.registry import workspacetypes as types
 from apiserver.registry.kinds import builtins_of
 from reconciler.layout.errors import LayoutError
-from reconciler.layout.source import manifests
+from reconciler.layout.source import Piece
 from reconciler.loading.case import Case, Coming, Needs, Verdict, was_served
 from reconciler.loading.changeset import WorkspaceChanges
 from reconciler.loading.guard import Guard
@@ -79,14 +79,17 @@ class Judge:
     def offers(self, case: Case) -> Offers:
         """What a workspace provides as its manifests say, none of it judged."""
         at, site = self._begun(case), self._grounds.site
-        found = generated(system.manifests(case.path), SHIPPED)
+        found, pieces = generated(system.manifests(case.path), SHIPPED), list[Piece]()
         if case.content is not None:
-            found.extend(manifests(site.sources.of(*case.content)))
+            pieces = [*site.sources.of(*case.content).pieces()]
+            found.extend(manifest for piece in pieces for manifest in piece.manifests)
         unsealing = Unsealing(case.keys)
         said = (*map(unsealing.opened, found), *case.secrets)
         keyring = Keyring(site.identities, case.path, at.record.cluster, at.known.identities, said)
         builtins = builtins_of(at.record.builtins, case.path)
-        return Offers(case.path, at.record.cluster, builtins, found, lambda each: keyring.of(each).hash, uids_of(at))
+        unread = any(piece.problems for piece in pieces)
+        hash_of, uids = lambda each: keyring.of(each).hash, uids_of(at)
+        return Offers(case.path, at.record.cluster, builtins, found, hash_of, uids, unread=unread)
 
     def refuse(self, case: Case) -> Verdict:
         """The verdict where judging itself failed: the workspace stays as it is, and says so."""

@@ -91,6 +91,8 @@ class Stepper:
         """To be judged again for what others provide; who is among `_forced` too has to be for more."""
         self._returned: list[str] = []
         """Who is back where it was. It goes on once all are back who follow from it: what they have counts for it."""
+        self._turned: set[str] = set()
+        """Those of which others that are held may say something else by now (Hearers.waiting)."""
         self._all = False
         self._untold: set[str] = set()
         """Providers of which it stands in the store that who takes something of them is to hear of it."""
@@ -480,7 +482,19 @@ class Stepper:
                 self._world.written(path)
             if verdict.again:
                 self._returned.append(path)
+            if case is not None and self._turns_others(case, verdict):
+                self._turned.add(path)
             self._progress(self.done.judged)
+
+    def _turns_others(self, case: Case, verdict: Verdict) -> bool:
+        """Whether those that are held may be so for a mistake of this one from now on, or not any more. In a step over
+        all it came before them, unless it is judged once more."""
+        if not self._way.tells or case.record is None:
+            return False
+        if bool(case.record.errors) != bool(verdict.problems):
+            return True
+        own = case.path in self._forced if self._all else case.path not in self._provided
+        return bool(verdict.problems) and own
 
     def _look_below(self, case: Case, verdict: Verdict) -> None:
         """What stands below a workspace that was to be another one is made once it is settled which it is."""
@@ -494,6 +508,7 @@ class Stepper:
     def _look_again(self, path: str) -> None:
         """Have a workspace judged again, all of it. Those that never come to rest (each good only if the other is not)
         are left as they are."""
+        self._turns.forget(path)
         self._again_as_one_of(self._forced, path)
 
     def _again_as_one_of(self, those: set[str], path: str) -> None:
@@ -618,8 +633,10 @@ class Stepper:
     def _settle_all(self) -> None:
         """Until nobody waits to be judged."""
         self._settle()
-        while self._pending or self._writes or self._returned:
+        while self._pending or self._writes or self._returned or self._turned:
             if not self._pending:
+                turned, self._turned = self._turned, set()
+                self._recheck(self._hearers.waiting(turned))
                 returned, self._returned = self._returned, []
                 for path in returned:
                     self._look_again(path)

@@ -74,6 +74,10 @@ class Turns:
             self._offers[path] = self._steps.offers(path)
         return self._offers[path]
 
+    def forget(self, path: str) -> None:
+        """Read what a workspace offers again: it is judged at another commit."""
+        self._offers.pop(path, None)
+
     def _judge(self, path: str) -> bool:
         """Whether it is good; it is judged if it waits, or is of the circle."""
         self._under_way[path] = None

@@ -7,7 +7,7 @@ that is there; when it goes, its workspaces keep what they had. So no change of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -17,6 +17,7 @@ from apiserver.registry.tree import WorkspaceRecord
 from apiserver.registry.workspacetypes import ResolvedType, TypeRef
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.case import Case, Recorded, was_served
+from reconciler.loading.consequences import held_there, remedy, type_in
 from reconciler.loading.gather import Gathered
 from reconciler.loading.world import World
 from reconciler.plan.summary import Summary
@@ -79,7 +80,7 @@ def type_of(world: World, case: Case, gathered: Gathered, has: HasType) -> Typed
     manifest = gathered.workspace.value if gathered.workspace else None
     former = has.former(manifest, gathered.old_workspace.value if gathered.old_workspace else None)
     found = world.type_of(manifest, case.path, former)
-    problems = _problems(case, gathered, found) if former is None or found.ref != former else []
+    problems = _problems(world, case, gathered, found) if former is None or found.ref != former else []
     if former is None or found.ref != former or case.path == paths.ROOT:
         return Typed(found, problems, said_of(found.ref, manifest))
     as_it_was = bool(found.error) or has.stays()
@@ -171,12 +172,30 @@ def said_of(ref: TypeRef, manifest: Object | None) -> str:
     return "" if usual or all(types.wanted(manifest)) else str(ref)
 
 
-def _problems(case: Case, gathered: Gathered, kind: ResolvedType) -> list[LayoutError]:
+def _problems(world: World, case: Case, gathered: Gathered, kind: ResolvedType) -> list[LayoutError]:
     manifest = gathered.workspace
     path, line = (str(manifest.origin), manifest.line) if manifest else (case.path, 0)
     if kind.error and case.path != paths.ROOT:
+        held = type_in(world, _meant(world, case.path, manifest.value if manifest else None, kind))
+        if held:
+            return [LayoutError(path, line, 0, kind.error + held_there(held), remedy(held), held)]
         return [LayoutError(path, line, 0, kind.error, kind.remedy)]
     if case.record is not None and case.record.served and case.record.type != str(kind.ref):
         text = f"spec.type is immutable: it is {case.record.type}, not {kind.ref}"
         return [LayoutError(path, line, 0, text, "recreate the workspace in two commits")]
     return []
+
+
+def _meant(world: World, path: str, manifest: Object | None, kind: ResolvedType) -> Iterator[TypeRef]:
+    """The types by which that one may be what it is: wherever one of its name would have been found, and the type of
+    the workspace above."""
+    name, where = types.wanted(manifest)
+    above = paths.parent(path)
+    at = above if name and not where else None
+    while at is not None:
+        yield TypeRef(name, at)
+        at = paths.parent(at)
+    yield kind.ref
+    parent = world.record(above) if above is not None else None
+    if parent is not None:
+        yield TypeRef.parse(parent.type)

@@ -187,6 +187,10 @@ class World:
             self._resolved[at] = found
         return found
 
+    def files_of(self, path: str) -> Offers:
+        """What a workspace provides as its manifests say, whatever became of them."""
+        return self._turns.offers(path)
+
     def cluster_of(self, path: str) -> str:
         """A workspace's logical cluster name; "" where there is none."""
         record = self.record(path)

@@ -13,7 +13,7 @@ from apiserver.model import conditions
 from apiserver.model.brief import brief
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, SYNC_TARGETS, WORKSPACES
-from reconciler.plan.computed import COMMIT_APPLIED, FLEET_FOLLOWED
+from reconciler.plan.computed import COMMIT_APPLIED, FLEET_FOLLOWED, SOURCE_FOLLOWED, SOURCE_STATUS_WRITTEN
 
 Object = dict[str, Any]
 
@@ -77,6 +77,11 @@ def on_target(message: str) -> tuple[str, str]:
     return target, text
 
 
+def is_ours(reason: str) -> bool:
+    """Whether only this server says so."""
+    return reason in _OURS or reason.startswith(("Fleet", *_OF_SOURCES.values()))
+
+
 def is_settled(placement: Object) -> bool:
     """Whether a Placement was ever decided, and all of it looked at on its target."""
     return bool(_target(placement)) and _said(placement, "Synced") != {}
@@ -92,6 +97,18 @@ def _workspace(before: Object, after: Object) -> _Found:
             yield HELD, now.get("message", ""), True
     elif was.get("status") == "False":
         yield MENDED, now.get("message") or "all that was judged of it is served", False
+    for kind, begin in _OF_SOURCES.items():
+        yield from _source(_said(before, kind), _said(after, kind), kind, begin)
+
+
+def _source(was: Object, now: Object, kind: str, begin: str) -> _Found:
+    """What is followed for the first time, or another one from now on, is not back. Why it is not is told again where
+    that is for another reason."""
+    if now.get("status") == "False":
+        if (was.get("status"), was.get("reason")) != ("False", now.get("reason")):
+            yield f"{begin}{now.get('reason', '')}", now.get("message", ""), True
+    elif now.get("status") == "True" and was.get("status") == "False":
+        yield kind, now.get("message", ""), False
 
 
 def _cluster(before: Object, after: Object) -> _Found:
@@ -136,12 +153,16 @@ def _sync_target(before: Object, after: Object) -> _Found:
 
 
 _CONNECTING = "Connecting"
+_OF_SOURCES = {SOURCE_FOLLOWED: "Source", SOURCE_STATUS_WRITTEN: "SourceStatus"}
+"""With what begins the reason of an Event that tells that it is not so, before the condition's."""
 _FOUND: Mapping[str, Callable[[Object, Object], _Found]] = {
     WORKSPACES: _workspace,
     LOGICAL_CLUSTERS: _cluster,
     PLACEMENTS: _placement,
     SYNC_TARGETS: _sync_target,
 }
+_OF_OBJECTS = {HELD, MENDED, PLACED, MOVED, UNPLACED, SYNCED, SYNC_FAILED, TARGET_LOST, TARGET_BACK, REFUSED, TAKEN}
+_OURS = frozenset({*_OF_OBJECTS, DRIFT, OBJECTS_DELETED, WORKSPACES_DELETED})
 ASKED = frozenset(_FOUND)
 """Storage names of the kinds whose objects something is told of."""
 

@@ -15,6 +15,7 @@ from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.fleet import FILE
 from reconciler.layout.yamldoc import parse
 from reconciler.loading.changeset import ChangeKind
+from reconciler.loading.consequences import told_once
 from reconciler.plan.deletions import ALLOW, RefusedDeletion, command
 from reconciler.plan.pushedby import NOBODY
 from reconciler.plan.system import shipped_workspaces
@@ -44,6 +45,10 @@ def review(ends: Ends, scratch: Path, renders: Renders = NOWHERE) -> ChangeRevie
 class _Making:
     def __init__(self, ends: Ends, foreseen: Foreseen) -> None:
         self._ends, self._foreseen = ends, foreseen
+        held = {path: errors for path, errors in foreseen.found.held.items() if not self._stays_held(path)}
+        self._once = told_once(held)
+        self._waiting = {path for those in self._once.waiting.values() for path in those}
+        self._consequences = self._once.consequences(held)
         self._objects = by_workspace(foreseen.pairs, {**foreseen.before, **foreseen.after})
 
     def run(self) -> ChangeReview:
@@ -65,6 +70,7 @@ class _Making:
             foreseen.found.renames,
             (*ends.notes, *self._notes(), *([f"{more} older commits are not listed"] if more else [])),
             tuple(_brings(ends, brings)),
+            self._once.waiting,
         )
 
     def _workspaces(self, objects: ByWorkspace) -> Iterator[WorkspaceDifference]:
@@ -80,7 +86,11 @@ class _Making:
             why = self._why(path)
             if why and self._stays_held(path):
                 continue
-            change = ChangeKind.HELD if why else self._change(path, bool(declared or others), path in old_of)
+            why = tuple(each for each in why if each not in self._consequences)
+            something, waits = bool(declared or others), path in self._waiting
+            if waits and not why and not something:
+                continue  # one of a number
+            change = ChangeKind.HELD if why or waits else self._change(path, something, path in old_of)
             if change is None or (path in shipped_workspaces() and not declared and not why):
                 continue
             yield WorkspaceDifference(path, change, tuple(declared), others, old_of.get(path, ""), why)

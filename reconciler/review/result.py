@@ -6,7 +6,7 @@ harmless.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -97,7 +97,8 @@ class ChangeReview:
     `problems`: why all of it would be held. `refused`: the deletions that have to be allowed first, by the uppermost
     workspace; `renames`: directories that seem to move and do not say so. `notes`: what limits what is said here.
     `brings`: the first-parent commits that `target` has and `base` has not, oldest first. A workspace is unchanged
-    whose files change and whose objects do not."""
+    whose files change and whose objects do not. `waiting`: by a workspace with a mistake, those that would be held for
+    that; of them those are among `workspaces` too of which there is something else to be told."""
 
     base: str
     target: str
@@ -111,6 +112,7 @@ class ChangeReview:
     renames: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     brings: tuple[ReviewedCommit, ...] = ()
+    waiting: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def differs(self) -> bool:
@@ -121,7 +123,7 @@ class ChangeReview:
     @property
     def holds(self) -> bool:
         """Whether something of it would not be taken."""
-        return bool(self.problems) or any(each.why for each in self.workspaces)
+        return bool(self.problems or self.waiting) or any(each.why for each in self.workspaces)
 
     def errors(self) -> Iterator[LayoutError]:
         """All of them, each once, by file and line."""

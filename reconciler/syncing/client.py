@@ -30,6 +30,7 @@ from reconciler.syncing.https import HTTPLimits, Https, Request, TargetAnswer, e
 Object = dict[str, Any]
 
 _JSON, _APPLY = "application/json", "application/apply-patch+yaml"
+_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 _DISCOVERY = ",".join(
     f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
 )
@@ -154,6 +155,15 @@ class TargetClient:
                 return None
             raise
 
+    def metadata(self, where: str) -> Object | None:
+        """An object without what it holds."""
+        try:
+            return checked(self._request("GET", where, how=_How(accept=_METADATA)))
+        except TargetRefused as error:
+            if error.code == 404:
+                return None
+            raise
+
     def list(self, where: str, selector: str = "") -> Iterator[TargetPage]:
         """All objects, in parts. Raises Excessive for more of them than any cluster has."""
         limit, count = self.settings.page, 0
@@ -178,6 +188,12 @@ class TargetClient:
                 raise TargetUnreachable(f"GET {where} was answered with nothing, and more of it")
             yield TargetPage(page.items, len(data))
             query["continue"] = page.token
+
+    def revision(self, where: str, fields: str) -> str:
+        """To watch from what is there now, whatever that is."""
+        query = {"limit": "1", "fieldSelector": fields}
+        data = self._asked("GET", where, query, None, _How())
+        return checked_page(data, where).revision
 
     def apply(self, where: str, body: bytes, *, dry_run: bool = False) -> Object:
         """Server-side apply, as field manager `treeplane`, by force; the object as it is then."""
@@ -215,11 +231,12 @@ class TargetClient:
         how = _How(seconds=self.settings.ping, writes=False, last=True)
         return checked(self._request(method, where, None, body, how))
 
-    def watch(self, where: str, selector: str, revision: str) -> Iterator[TargetEvent]:
-        """Until the target or `close` ends it."""
+    def watch(self, where: str, selector: str, revision: str, fields: str = "") -> Iterator[TargetEvent]:
+        """Until the target or `close` ends it. `selector`: of labels; `fields`: of fields."""
         query = {
             "watch": "true",
             "labelSelector": selector,
+            "fieldSelector": fields,
             "resourceVersion": revision,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(self.settings.watch),

@@ -25,6 +25,7 @@ from reconciler.plan.notices import DRIFT, REFUSED, TAKEN, Notice, about, of_cop
 from reconciler.plan.syncable import stays_upstream
 from reconciler.syncing.apply import Applier
 from reconciler.syncing.client import TargetClient
+from reconciler.syncing.copies import SyncedCopies
 from reconciler.syncing.errors import Excessive, Foreign, NothingNew, NotServed, TargetRefused, Unfit
 from reconciler.syncing.homes import Identity
 from reconciler.syncing.inventory import Inventory
@@ -34,8 +35,9 @@ from reconciler.syncing.render import encode, render
 from reconciler.syncing.settings import SyncSettings
 from reconciler.syncing.site import TargetSite
 from reconciler.syncing.upstream import Item, Outrun, Upstream
+from reconciler.syncing.warned import Warnings, WarningTold, WarningWatch
 from reconciler.syncing.withdrawals import Settled, Withdrawals
-from reconciler.syncing.words import why
+from reconciler.syncing.words import warned, why
 
 Object = dict[str, Any]
 
@@ -90,6 +92,8 @@ class Syncer(Controller[Item]):
         withdrawals = Withdrawals(self.site, upstream, around.settled)
         self._pruner = Pruner(self.site, upstream, withdrawals)
         self._jobs = Jobs(self.site, upstream, self._applier, around.durable, self.queue.add_after)
+        there = SyncedCopies(self.site, upstream)
+        self._warnings = WarningWatch(client, Warnings(there), self._warned, f"warnings {identity.name}")
         self._stopped = threading.Event()
         self._boot = threading.Thread(target=self._begin, name=f"sync-{identity.name}", daemon=True)
 
@@ -104,6 +108,7 @@ class Syncer(Controller[Item]):
         """Ends watches under way and all threads; whether nothing is being written any more."""
         self._stopped.set()
         self.site.close()
+        self._warnings.stop()
         self.client.finish()
         if self._boot.ident is not None:
             self._boot.join(_PATIENCE)  # it may be about to begin the work that the next line ends
@@ -229,6 +234,12 @@ class Syncer(Controller[Item]):
         self._manager.start()
         self.everything()
         self._around.home("", "")
+        if not self.client.embedded:
+            self._warnings.start()
+
+    def _warned(self, told: WarningTold) -> None:
+        text = warned(told.text, told.item, self.site.homes)
+        self._happened(told.item, told.reason, text, warning=True)
 
     def everything(self) -> None:
         """Look at all that is here and all that should be."""

@@ -29,6 +29,11 @@ def upstream_words(text: str, item: Item, homes: Homes) -> str:
     return re.sub(rf"(?<![-a-z0-9]){re.escape(home.name)}(?![-a-z0-9])", item.namespace, text) if home else text
 
 
+def warned(text: str, item: Item, homes: Homes) -> str:
+    """What the target warns of."""
+    return upstream_words(text, item, homes) or _WITHHELD
+
+
 def why(error: Expected, item: Item, homes: Homes) -> str:
     """Why an object is not there as it should be."""
     told = upstream_words(str(error), item, homes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import os
@@ -13,9 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from support.authorities import Authority, key_pem, pem
-from support.plane import Plane, environment
-from support.proxies import PAGE, proxy
+import yaml
+from realclusters.processes import free_ports
+from support.plane import COMMAND, Plane, environment, kubectl_program
+from support.proxies import PAGE, of_proxy, program, proxy
 from websockets.sync.client import connect
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet-repo"
@@ -23,6 +25,7 @@ PLACES = [(name, way) for way in ("L4", "L7") for name in ("haproxy", "nginx")]
 CONFIGMAPS = "/clusters/root:shop:web/api/v1/namespaces/default/configmaps"
 EVENTS = "/clusters/root:shop:web/api/v1/namespaces/default/events"
 TOKEN = "token-of-ann"
+MIB = 1024 * 1024
 NAMES = {
     "X-Remote-User": "kcp-admin", "X-Remote-Group": "system:masters", "X-Forwarded-User": "kcp-admin",
     "X-Forwarded-For": "127.0.0.1", "Forwarded": "for=127.0.0.1", "X-Client-Cert": "x", "X-Real-IP": "127.0.0.1",
@@ -55,14 +58,20 @@ class Through(NamedTuple):
         return found
 
 
+def printed_options(having: str, port: int) -> list[str]:
+    """Of the page's one command that has this one."""
+    lines = re.findall(r"^treeplane up (.*)$", PAGE.read_text(), re.MULTILINE)
+    [line] = [each for each in lines if having in each]
+    return str(line).replace("https://api.example.org", f"https://localhost:{port}").split()
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     folder = tmp_path_factory.mktemp("behind")
     tokens = folder / "tokens.csv"
     tokens.write_text(f'{TOKEN},ann,1,"system:masters"\n')
     server = Plane(EXAMPLE, folder / "server" / "data")
-    [line] = re.findall(r"^treeplane up (.*)$", PAGE.read_text(), re.MULTILINE)
-    options = line.replace("https://api.example.org", f"https://localhost:{server.port}").split()
+    options = printed_options("--proxy-protocol-network", server.port)
     server.arguments = (*options, "--token-auth-file", str(tokens))
     with server:
         yield server
@@ -72,14 +81,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
 def through(request: pytest.FixtureRequest, server: Plane, tmp_path: Path) -> Iterator[Through]:
     name, way = request.param
     ca = (server.data / "keys" / "ca.crt").read_bytes()
-    (tmp_path / "ca.crt").write_bytes(ca)
     if way == "L7":
-        theirs = Authority("the proxy's")
-        issued = theirs.issue("localhost", "127.0.0.1")
-        (tmp_path / "proxy.crt").write_bytes(pem(*issued.chain))
-        (tmp_path / "proxy.key").write_bytes(key_pem(issued.key))
-        (tmp_path / "proxy.pem").write_bytes(pem(*issued.chain) + key_pem(issued.key))
-        ca = pem(theirs.certificate)
+        ca = of_proxy(tmp_path, ca)
     with proxy(name, way, server.port, tmp_path) as port:
         yield Through(server, way, port, ca)
 
@@ -148,8 +151,41 @@ def _say(through: Through, how: str) -> None:
     assert answer.status == 201, answer.body
 
 
-def test_a_push_of_90_mib_passes(through: Through, tmp_path: Path) -> None:
-    """To a branch that is not served, by a token."""
+@pytest.mark.parametrize("command", ["exec deploy/web -- ls", "attach deploy/web", "port-forward service/web :80"])
+def test_what_takes_a_connection_to_a_pod_is_answered(through: Through, tmp_path: Path, command: str) -> None:
+    """With the server's own words, at once."""
+    user = {"token": TOKEN}
+    at = f"https://localhost:{through.port}/clusters/root:shop:web"
+    cluster = {"server": at, "certificate-authority-data": base64.b64encode(through.ca).decode()}
+    context = {"cluster": "c", "user": "u"}
+    config = {"apiVersion": "v1", "kind": "Config", "current-context": "x"}
+    config |= {"clusters": [{"name": "c", "cluster": cluster}], "users": [{"name": "u", "user": user}]}
+    config |= {"contexts": [{"name": "x", "context": context}]}
+    (tmp_path / "kubeconfig").write_text(json.dumps(config))
+    words = [kubectl_program(), *command.split()]
+    told = environment(KUBECONFIG=str(tmp_path / "kubeconfig"))
+    found = subprocess.run(words, env=told, capture_output=True, text=True, check=False, timeout=60)
+    assert found.returncode != 0
+    assert f"kubectl {command.split(maxsplit=1)[0]} is not supported" in found.stderr
+
+
+@pytest.mark.parametrize("protocol", ["websocket", "SPDY/3.1"])
+def test_a_connection_that_is_to_be_another_protocol_is_refused_through_a_proxy_too(
+    through: Through, protocol: str
+) -> None:
+    """As a client that knows of a Pod asks, which is none here."""
+    upgrade = {"Connection": "Upgrade", "Upgrade": protocol, "Authorization": f"Bearer {TOKEN}"}
+    if protocol == "websocket":
+        upgrade |= {"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+    path = "/clusters/root:shop:web/api/v1/namespaces/default/pods/web/exec?command=ls"
+    status, said = through.ask(path, certificate=False, **upgrade)
+    assert (status, said["kind"], said["reason"]) == (404, "Status", "NotFound")
+
+
+@pytest.mark.parametrize("size", [8 * MIB, pytest.param(100 * MIB - MIB // 4, marks=pytest.mark.slow)])
+def test_a_push_passes(through: Through, tmp_path: Path, size: int) -> None:
+    """To a branch that is not served, by a token: of more than proxies take if they are not told to, and of as much as
+    the server takes (with what git adds to it)."""
     work = tmp_path / "fleet"
     settings = {"http.sslCAInfo": str(tmp_path / "known.pem"), "http.extraHeader": f"Authorization: Bearer {TOKEN}"}
     (tmp_path / "known.pem").write_bytes(through.ca)
@@ -162,11 +198,47 @@ def test_a_push_of_90_mib_passes(through: Through, tmp_path: Path) -> None:
         return found.stdout
 
     git("clone", "--quiet", f"https://localhost:{through.port}/git/fleet.git", str(work))
-    (work / "large").write_bytes(os.urandom(90 * 1024 * 1024))
+    (work / "large").write_bytes(os.urandom(size))
     git("-C", str(work), "add", "large")
     git("-C", str(work), "commit", "--quiet", "--message", "large")
-    git("-C", str(work), "push", "--quiet", "origin", f"HEAD:refs/heads/large-{through.port}")
-    assert f"large-{through.port}" in git("-C", str(work), "ls-remote", "origin")
+    git("-C", str(work), "push", "--quiet", "origin", f"HEAD:refs/heads/large-{size}-{through.port}")
+    assert f"large-{size}-{through.port}" in git("-C", str(work), "ls-remote", "origin")
+
+
+class AskedByNobody(Plane):
+    """Its kubeconfig leads to a proxy that is started after it."""
+
+    def _serves(self) -> bool:
+        return "in a second terminal:" in self.output()
+
+
+def test_clients_check_the_proxy_by_its_own_ca(tmp_path: Path) -> None:
+    """With the page's command: what is written for clients works through nginx as it is, by a token."""
+    program("nginx")
+    server, port = AskedByNobody(EXAMPLE, tmp_path / "server" / "data"), free_ports(1)[0]
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text(f'{TOKEN},ann,1,"system:masters"\n')
+    folder = tmp_path / "proxy"
+    folder.mkdir()
+    theirs = of_proxy(folder, b"")
+    options = " ".join(printed_options("--external-ca-file", port)).replace("/etc/treeplane/", f"{folder}/")
+    server.arguments = (*options.split(), "--token-auth-file", str(tokens))
+    with server:
+        (folder / "ca.crt").write_bytes((server.data / "keys" / "ca.crt").read_bytes())
+        made = subprocess.run(
+            [COMMAND, "kubeconfig", "--user", "bob", "--data-dir", str(server.data)],
+            env=environment(), capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        with proxy("nginx", "L7", server.port, folder, port):
+            for kubeconfig in (server.kubeconfig.read_text(), made.stdout):
+                found = [each["cluster"] for each in yaml.safe_load(kubeconfig)["clusters"]]
+                assert {base64.b64decode(each["certificate-authority-data"]) for each in found} == {theirs}
+                assert {each["server"].startswith(f"https://localhost:{port}") for each in found} == {True}
+            words = [kubectl_program(), "--token", TOKEN, "get", "workspaces"]
+            told = environment(KUBECONFIG=str(server.kubeconfig))
+            answer = subprocess.run(words, env=told, capture_output=True, text=True, check=False)
+            assert answer.returncode == 0, answer.stderr
+            assert "shop" in answer.stdout
 
 
 def test_the_table_is_of_those_that_are_tried() -> None:

@@ -234,6 +234,49 @@ def test_what_a_target_refuses_is_told(
     eventually(lambda: world.condition(placement, "Synced")["status"] == "True")
 
 
+def test_what_a_cluster_warns_of_comes_up_to_the_object_that_a_copy_is_of(
+    world: World, west: Downstream, syncing: Callable[[], Syncing], eventually: Any
+) -> None:
+    """Warnings as the cluster's own programs write them, and as somebody there may who wants to be heard elsewhere."""
+    world.place()
+    web = world.deploy()
+    syncing()
+    eventually(lambda: (world.get(web).get("status") or {}).get("availableReplicas") == 1, 30)
+    listed = json.loads(west.cluster.kubectl("get", "pods", "-n", west.namespace, "-o", "json"))["items"]
+    [pod] = [each["metadata"] for each in listed]
+    about = {"apiVersion": "v1", "kind": "Pod", "namespace": west.namespace, "name": pod["name"], "uid": pod["uid"]}
+
+    def warn(namespace: str = west.namespace, kind: str = "Warning", reason: str = "Failed", **involved: str) -> None:
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": "e.", "namespace": namespace},
+            "involvedObject": {**about, "namespace": namespace, **involved},
+            "reason": reason,
+            "message": f"failed to pull web:1 for {namespace} on node-7",
+            "source": {"component": "kubelet", "host": "node-7"},
+            "type": kind,
+        }
+        west.cluster.kubectl("create", "-f", "-", input=json.dumps(event))
+
+    def comes() -> Any:
+        # The watch begins a moment after the copies are there, and tells nothing of before.
+        warn()
+        return [each for each in world.told if each.reason == "Failed"]
+
+    eventually(comes, 30)
+    warn("default")
+    warn(uid="another")
+    warn(reason="CopyTaken")
+    warn(kind="Normal", reason="Pulled")
+    warn(reason="Last")
+    eventually(lambda: [each for each in world.told if each.reason == "Last"], 30)
+    assert {each.reason for each in world.told} <= {"Failed", "Last"}
+    [said] = {(each.cluster, each.about.kind, each.about.name, each.message, each.warning) for each in world.told}
+    text = f"on sync target root:infra:west: Pod {pod['name']}: failed to pull web:1 for web on a node"
+    assert said == ("shop0", "Deployment", "web", text, True)
+
+
 def test_a_dead_target_slows_nobody_and_loses_its_workloads(
     world: World, west: Downstream, east: Downstream, syncing: Callable[[], Syncing], eventually: Any
 ) -> None:

@@ -16,6 +16,7 @@ import pytest
 from realclusters.binaries import Unavailable
 from realclusters.processes import free_ports
 from realclusters.proxybinaries import ProxyProgram, find
+from support.authorities import Authority, key_pem, pem
 
 PAGE = Path(__file__).parents[2] / "docs" / "behind-a-proxy.md"
 
@@ -51,11 +52,23 @@ def _nginx(text: str, folder: Path, modules: Path) -> str:
     return head + text.replace("http {\n", f"http {{\n  access_log off;\n{places}", 1)
 
 
+def of_proxy(folder: Path, fleet_ca: bytes) -> bytes:
+    """A certificate of a proxy that ends TLS, of a CA of its own, and what it checks the server by; that CA."""
+    theirs = Authority("the proxy's")
+    issued = theirs.issue("localhost", "127.0.0.1")
+    (folder / "ca.crt").write_bytes(fleet_ca)
+    (folder / "proxy.crt").write_bytes(pem(*issued.chain))
+    (folder / "proxy.key").write_bytes(key_pem(issued.key))
+    (folder / "proxy.pem").write_bytes(pem(*issued.chain) + key_pem(issued.key))
+    (folder / "proxy-ca.crt").write_bytes(pem(theirs.certificate))
+    return pem(theirs.certificate)
+
+
 @contextmanager
-def proxy(name: str, way: str, server: int, folder: Path) -> Iterator[int]:
-    """One that runs before the port `server`; the port that it listens on. For L7 `folder` has proxy.crt, proxy.key,
-    proxy.pem and ca.crt."""
-    found, port, file = program(name), free_ports(1)[0], folder / f"{name}.conf"
+def proxy(name: str, way: str, server: int, folder: Path, port: int = 0) -> Iterator[int]:
+    """One that runs before the port `server`; the port that it listens on (0: any). For L7 `folder` has what `of_proxy`
+    puts there."""
+    found, port, file = program(name), port or free_ports(1)[0], folder / f"{name}.conf"
     text = _fitted(printed(name, way), port, server, folder)
     file.write_text(text if name == "haproxy" else _nginx(text, folder, found.modules))
     command, started = str(found.path), found.environment()

@@ -22,6 +22,7 @@ from reconciler.controllers.feed import Feed
 from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.targets import Kubeconfig, Missing
 from reconciler.plan import system
+from reconciler.plan.notices import Notice
 from reconciler.syncing.inventory import PARENT_NAME
 from reconciler.syncing.lease import Contender
 from reconciler.syncing.service import Syncing
@@ -63,6 +64,8 @@ class World:
         self.recorded = threading.Event()
         self.recorded.set()
         self.awaited: list[int] = []
+        self.told: list[Notice] = []
+        """What happened on targets that is to be told."""
         for path in ("root", "root:compute", "root:infra", "root:shop"):
             self.workspace(path)
         self.installation = uuid.uuid4().hex
@@ -222,7 +225,8 @@ class Starts:
         world, feed, now = self._world, Feed(self._world.store), next(self._count)
         past = Past(world.declared, world.withdrawn)
         contender = Contender(f"{world.installation}/{now}", 1, f"{world.installation}/{now - 1}")
-        made = Syncing(feed, QUICK, world.credentials, world.durable, past, contender=contender)
+        told = world.told.append
+        made = Syncing(feed, QUICK, world.credentials, world.durable, past, contender=contender, happened=told)
         self._running.append((feed, made))
         made.start()
         feed.start()

@@ -153,6 +153,7 @@ class SimulatedClient(TargetClient):
         self.settings = ClientSettings()
         self.discovery = Discovery()
         self.barred = lambda: ""
+        self.embedded = True  # it warns of nothing
         self._cluster = cluster
         self._ended = False
 
@@ -176,7 +177,8 @@ class SimulatedClient(TargetClient):
         items, revision = self._cluster.list(where, selector)
         yield TargetPage(items, 100 * len(items), revision)
 
-    def watch(self, where: str, selector: str, revision: str) -> Iterator[TargetEvent]:
+    def watch(self, where: str, selector: str, revision: str, fields: str = "") -> Iterator[TargetEvent]:
+        assert not fields
         at = int(revision)
         while not self._ended:
             self._cluster.answers()

@@ -42,6 +42,7 @@ def _everywhere(more: Collection[GroupResource]) -> list[Object]:
         {"apiGroups": [group], "resources": sorted(k.resource for k in wanted if k.group == group), "verbs": _VERBS}
         for group in sorted({kind.group for kind in wanted})
     ]
+    rules.append({"apiGroups": [""], "resources": ["events"], "verbs": ["list", "watch"]})
     role = {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": _metadata(), "rules": rules}
     return [role, _binding("ClusterRole", _metadata())]
 

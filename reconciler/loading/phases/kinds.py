@@ -15,6 +15,7 @@ from apiserver.registry.workspacetypes import ResolvedType
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.case import Recorded
+from reconciler.loading.consequences import held_among, kind_in
 from reconciler.loading.consumers import named
 from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.defaultclaims import accept_claims
@@ -25,7 +26,7 @@ from reconciler.loading.ratcheting import accepted, accepted_once
 from reconciler.loading.resolving import Resolving
 from reconciler.loading.sources import generated
 from reconciler.plan import bootstrap, computed
-from reconciler.plan.apis import ServedSoFar
+from reconciler.plan.apis import Apis, ServedSoFar
 from reconciler.plan.bindings import BindingInShort
 
 _KINDS_FIRST = kinds_having(lambda kind: kind.defines_kinds)
@@ -61,7 +62,9 @@ def _unbound(at: Judgement, recorded: Recorded) -> Iterator[LayoutError]:
         if apis.bindings[key.name]["phase"] != "Bound" and provider is not None and not provider.served:
             text = f"it was bound to APIExport {path}:{name}, and workspace {path} is not served"
             manifest = declared.manifest
-            yield LayoutError(manifest.path, manifest.line, 0, text, f"it comes back once workspace {path} does")
+            waits_for = path if provider.errors else ""
+            hint = f"it comes back once workspace {path} does"
+            yield LayoutError(manifest.path, manifest.line, 0, text, hint, waits_for)
 
 
 def _find(at: Judgement, past_of: Callable[[Resolving], ServedSoFar]) -> None:
@@ -109,6 +112,19 @@ def _resolve(at: Judgement, builtins: KindTable, past_of: Callable[[Resolving], 
         past = replace(past, keep=past.keep | at.keep)
     at.content.apis = here.resolve(builtins, past)
     at.content.kinds = at.content.apis.kinds
+    held = held_among(at.grounds.world, _unserved(at, at.content.apis))
+    if held:
+        at.content.lacks = lambda group, kind: kind_in(at.grounds.world, held, group, kind)
+
+
+def _unserved(at: Judgement, found: Apis) -> Iterator[str]:
+    """The other workspaces whose exports are bound by declarations, and offer nothing."""
+    path = at.case.path
+    for key, declared in at.content.declared.items():
+        if key.resource == BINDINGS and found.bindings[key.name]["phase"] != "Bound":
+            provider, _ = named(declared.obj, path)
+            if provider != path:
+                yield provider
 
 
 def _brought(record: WorkspaceRecord, kind: ResolvedType) -> list[Manifest]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reconciler.loading.consequences import waiting_lines
 from reconciler.loading.renames import REMEDY
 from reconciler.plan.deletions import command
 from reconciler.review.result import ChangeReview, ObjectDifference, TargetDifference, WorkspaceDifference
@@ -50,6 +51,9 @@ def _parts(review: ChangeReview) -> Iterator[str]:
     for workspace in review.workspaces:
         if workspace.why:
             yield _held(workspace)
+    if review.waiting:
+        waiting = (f"- {code(line)}" for line in waiting_lines(review.waiting))
+        yield _block("### Held for another's mistake", cut(waiting, _LISTED, "workspaces"))
     if review.refused:
         yield _block("### To be allowed first", _deletions(review))
     warnings = [f"- {_place(each.path, each.file)}{code(each.text)}" for each in review.warnings]

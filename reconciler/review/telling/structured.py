@@ -69,6 +69,7 @@ def told(review: ChangeReview) -> Object:
         "workspaces": [_workspace(each) for each in review.workspaces],
         "syncTargets": [_target(each) for each in review.targets],
         "problems": [asdict(each) for each in review.problems],
+        "waiting": [{"for": path, "workspaces": [*those]} for path, those in sorted(review.waiting.items())],
         "deletions": [_deletion(*each) for each in sorted(review.refused.items())],
         "renames": [{"from": old, "to": new, "remedy": REMEDY} for old, new in sorted(review.renames.items())],
         "warnings": [asdict(each) for each in review.warnings],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reconciler.layout.fleet import FILE
+from reconciler.loading.consequences import waiting_lines
 from reconciler.loading.renames import REMEDY
 from reconciler.plan.deletions import command
 from reconciler.review.fields import FieldChange
@@ -28,6 +29,8 @@ def _lines(review: ChangeReview) -> Iterator[str]:
         yield from _fields(review.settings, "  ")
     for workspace in review.workspaces:
         yield from _workspace(workspace)
+    for line in waiting_lines(review.waiting):
+        yield plain(line)
     for target in review.targets:
         yield from _target(target)
     for problem in review.problems:

@@ -28,6 +28,8 @@ def summary(review: ChangeReview) -> str:
     copies = Counter(copy.verb for target in review.targets for copy in target.copies)
     said = ["treeplane.yaml configured"] if review.settings else []
     said += [_counted(workspaces, "workspace"), _counted(objects, "object")]
+    waiting = sum(map(len, review.waiting.values()))
+    said.append(f"{waiting} held for another workspace's mistake" if waiting else "")
     verbs = {"gets": "made", "changes": "changed", "loses": "removed"}
     of_copies = ", ".join(f"{copies[verb]} {word}" for verb, word in verbs.items() if copies[verb])
     said.append(f"copies on sync targets: {of_copies}" if of_copies else "")

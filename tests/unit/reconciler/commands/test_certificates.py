@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import yaml
 from cryptography import x509
+from support.authorities import Authority, key_pem, pem
 
 from apiserver.auth import pki
 from apiserver.auth.keys import Keys
 from reconciler.commands import addresses
 from reconciler.commands.certificates import Certificates
+from reconciler.commands.externalca import ExternalAuthority
 
 URL = "https://fleet.example.org"
 
@@ -153,3 +156,47 @@ def test_a_name_in_a_certificate(text: str, meant: str) -> None:
 def test_what_is_no_name(text: str) -> None:
     with pytest.raises(ValueError):
         addresses.subject_name(text)
+
+
+def clusters(kubeconfig: Path) -> set[str]:
+    """What vouches for the server, as each cluster of a kubeconfig says; "" for what the system trusts."""
+    found = (each["cluster"] for each in yaml.safe_load(kubeconfig.read_text())["clusters"])
+    return {base64.b64decode(each.get("certificate-authority-data", "")).decode() for each in found}
+
+
+def test_whoever_ends_tls_before_the_server_is_checked_by_what_is_said(tmp_path: Path) -> None:
+    certificates, kubeconfig = Certificates(tmp_path / "keys", list, 0), tmp_path / "kubeconfig"
+    file, ours = tmp_path / "proxy-ca.crt", certificates.keys.ca.read_text()
+    first, second = (pem(Authority(name).certificate).decode() for name in ("first", "second"))
+    file.write_text(f"# the proxy's\n{first}")
+    certificates.external = ExternalAuthority.of(str(file))
+    certificates.write_kubeconfig(kubeconfig, URL)
+    assert clusters(kubeconfig) == {first}
+    assert certificates.authority(URL) == file
+    file.write_text(second)  # it is another one while the server runs
+    certificates.look(kubeconfig, URL)
+    assert clusters(kubeconfig) == {second}
+    certificates.external = ExternalAuthority.of("system")
+    certificates.look(kubeconfig, URL)
+    assert clusters(kubeconfig) == {""}
+    assert certificates.authority(URL) is None
+    certificates.external = None
+    certificates.write_kubeconfig(kubeconfig, URL)
+    assert clusters(kubeconfig) == {ours}
+
+
+@pytest.mark.parametrize(
+    "said", ["", "no certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
+)
+def test_a_file_without_certificates_is_refused(tmp_path: Path, said: str) -> None:
+    (tmp_path / "f").write_text(said)
+    with pytest.raises(ValueError, match="no certificates in PEM"):
+        ExternalAuthority.of(str(tmp_path / "f")).trusted()
+
+
+def test_a_key_is_given_to_nobody(tmp_path: Path) -> None:
+    """HAProxy's own file has both."""
+    issued = Authority("a proxy's").issue("localhost")
+    (tmp_path / "proxy.pem").write_bytes(pem(*issued.chain) + key_pem(issued.key))
+    with pytest.raises(ValueError, match="private key"):
+        ExternalAuthority.of(str(tmp_path / "proxy.pem")).trusted()

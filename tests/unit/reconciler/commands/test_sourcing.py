@@ -138,6 +138,39 @@ def test_a_remote_that_is_away_leaves_what_is_served_and_says_so(followed: Follo
     assert followed.fleet.writer().flush() is None
 
 
+def test_a_restart_says_nothing_of_a_source_before_it_looked(followed: Followed) -> None:
+    """Else one that is away would be followed again and lost again by every start, and each would be an Event."""
+    followed.give()
+    followed.source()
+    followed.until(lambda: followed.says("Followed"))
+    asked, go_on = threading.Event(), threading.Event()
+
+    def fails(request: GitAsked) -> bool:
+        asked.set()
+        go_on.wait(60)
+        request.reply(b"", 500)
+        return True
+
+    go_on.set()
+    followed.git.spoil = fails
+    followed.until(lambda: followed.says("Failing"))
+    followed.sourcing.close()
+    go_on.clear()
+    asked.clear()
+    before = followed.said()
+    followed.sourcing = followed.follower(NOWHERE)
+    followed.sourcing.lend(followed.fleet.loader)
+    followed.sourcing.start()
+    followed.until(asked.is_set)
+    assert followed.said() == before
+    revision = followed.fleet.store.revision()
+    go_on.set()
+    followed.until(lambda: followed.said() is not None and not followed.rung.is_set())
+    assert (followed.said(), followed.fleet.store.revision()) == (before, revision)
+    followed.git.spoil = lambda _: False
+    followed.until(lambda: followed.says("Followed"))
+
+
 def test_a_branch_that_is_gone_takes_nothing_away(followed: Followed) -> None:
     followed.give()
     followed.source()

@@ -62,6 +62,13 @@ def test_it_is_a_directory_with_a_workspace_yaml(data: Path) -> None:
     assert run("web").output == "workspaces/root/web/workspace.yaml created (dry run)\n"
 
 
+@pytest.mark.parametrize("option", [["--enter"], ["--create-context", "mine"], ["--timeout", "5"]])
+def test_what_needs_a_workspace_at_once_is_refused_for_files(data: Path, option: list[str]) -> None:
+    said = run("web", *option, code=2).output
+    assert f"{option[0]} is for a workspace that is made at once, and this one is written as files" in said
+    assert "kubectl ws web" in said
+
+
 def test_the_current_workspace_is_the_parent(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = {
         "clusters": [{"name": "x", "cluster": {"server": "https://a:1/clusters/root:shop"}}],

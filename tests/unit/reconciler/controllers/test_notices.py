@@ -117,6 +117,25 @@ def test_what_was_there_is_not_told_and_what_turns_is_once(told: Told) -> None:
     assert told.lines == ["root shop Mended", "root shop Held"]
 
 
+@pytest.mark.parametrize(("kind", "begin"), [("SourceFollowed", "Source"), ("SourceStatusWritten", "SourceStatus")])
+def test_a_source_that_is_lost_and_back(told: Told, kind: str, begin: str) -> None:
+    following = told.follow()
+    told.settle(following)
+    for status, reason in (
+        ("Unknown", "Fetching"), ("True", "Followed"), ("False", "Unreachable"), ("False", "Unreachable"),
+        ("False", "Unauthorized"), ("True", "Followed"), ("Unknown", "Fetching"), ("True", "Followed"),
+    ):  # fmt: skip
+        said = {"type": kind, "status": status, "reason": reason, "message": f"at {reason}"}
+        told.put(WORKSPACES, "root", "shop", conditions=[GOOD, said])
+    told.settle(following)
+    assert told.said() == {
+        f"Workspace shop {begin}Unreachable": 1,
+        f"Workspace shop {begin}Unauthorized": 1,
+        f"Workspace shop {kind}": 1,
+    }
+    assert {each["type"] for each in told.events() if each["reason"] != kind} == {"Warning"}
+
+
 PLACEMENTS, TARGETS = "placements.scheduling.kcp.io", "synctargets.workload.kcp.io"
 
 

@@ -25,7 +25,8 @@ def test_they_are_for_what_goes_down_and_nothing_else() -> None:
     role = next(each for each in rights.objects() if each["kind"] == "ClusterRole")
     granted = {GroupResource(g, r) for rule in role["rules"] for g in rule["apiGroups"] for r in rule["resources"]}
     served = {kind.group_resource for kind in kubernetes_builtins().all()} & SYNCED
-    assert granted == served | {GroupResource("", "namespaces")}
+    assert granted == served | {GroupResource("", "namespaces"), GroupResource("", "events")}
+    assert [rule["verbs"] for rule in role["rules"] if "events" in rule["resources"]] == [["list", "watch"]]
     assert not [rule for rule in role["rules"] if {"*", "bind", "escalate", "impersonate"} & set(rule["verbs"])]
     more = rights.objects([GroupResource("data.shop.example", "databases")])
     role = next(each for each in more if each["kind"] == "ClusterRole")
