@@ -19,6 +19,7 @@ from reconciler.drilling.freshclone import NothingRecorded, clone
 from reconciler.drilling.rehearsal import rehearse
 from reconciler.drilling.result import Drill, point_of
 from reconciler.repository.errors import RepositoryError, redact
+from reconciler.repository.gitversion import require_git
 from reconciler.repository.library import set_fsync
 from reconciler.repository.source import is_repository, kind_of_source
 from reconciler.statusbranch.naming import Undecided
@@ -36,6 +37,7 @@ def drill(source: str, branch: str, keys: Path | None) -> Drill:
     set_fsync(False)  # what is written is thrown away
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         try:
+            require_git()
             return _drilled(where, branch, keys, Path(scratch))
         except NothingRecorded as error:
             raise Failure(str(error), error.hint) from error

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 from rich.console import Console
 
-from apiserver.auth.files import private_directory, write_private
+from apiserver.auth.files import write_private
 from apiserver.auth.keys import KeysError
 from apiserver.auth.pki_clients import authorities_in
 from apiserver.auth.tokens import TokenFile
@@ -39,6 +39,7 @@ from reconciler.commands import addresses, forgeplaces, onefile, words
 from reconciler.commands.again import typed
 from reconciler.commands.certificates import Certificates
 from reconciler.commands.children import Children, spawn_reconciler, spawn_viewer
+from reconciler.commands.dataplace import require_place
 from reconciler.commands.failure import BUSY, Failure
 from reconciler.commands.lines import HappenedLines
 from reconciler.commands.ports import holder
@@ -49,7 +50,8 @@ from reconciler.commands.settings import ReconcileSettings, Reconciling, UpSetti
 from reconciler.commands.source import Source, check, resolve
 from reconciler.forges.errors import NotSaid
 from reconciler.plan.notices import HELD, MENDED
-from reconciler.repository.errors import redact
+from reconciler.repository.errors import RepositoryError, redact
+from reconciler.repository.gitversion import require_git
 from reconciler.signatures.own import CommitKey
 
 _SHOWN, _WIDTH = 20, 1000
@@ -59,10 +61,11 @@ _SHOWN, _WIDTH = 20, 1000
 def up(settings: UpSettings) -> None:
     """Returns after a clean stop; raises Failure."""
     common = settings.common
+    _check_git()
     _check_files(settings.serving)
     _check_told(settings.reconciling)
     check(settings.starting.repository, common.data_dir)
-    private_directory(common.data_dir)
+    require_place(common.data_dir)
     with _only_one(common.data_dir):
         onefile.keep(ServerSettings(common.data_dir, common.keys_dir).plugin_file)
         address = settings.starting.listen
@@ -237,6 +240,13 @@ def _only_one(data_dir: Path) -> Iterator[None]:
                 f"{data_dir} is in use by another treeplane up", "stop it, or choose another --data-dir", BUSY
             ) from error
         yield
+
+
+def _check_git() -> None:
+    try:
+        require_git()
+    except RepositoryError as error:
+        raise Failure(str(error)) from error
 
 
 def _check_files(serving: Serving) -> None:
