@@ -13,6 +13,7 @@ from reconciler.commands.failure import of_files
 from reconciler.plugin.meant import meant
 
 _COMMANDS = {
+    "backup": "line.recovering:backup",
     "bind": "sharing:bind",
     "blame": "line.history:blame",
     "claims": "sharing:claims",
@@ -30,6 +31,7 @@ _COMMANDS = {
     "mv": "line.moving:mv",
     "pin": "line.pinning:pin",
     "plugin": "line.tools:plugin",
+    "recover": "line.recovering:recover",
     "reconcile": "line.serving:reconcile",
     "reconcile-now": "line.watching:reconcile_now",
     "restore": "line.restoring:restore",

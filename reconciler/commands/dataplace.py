@@ -7,18 +7,25 @@ looked at here several processes would find at once, each of which would be star
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import pwd
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from apiserver.auth.files import private_directory
-from reconciler.commands.failure import Failure, of_files
+from reconciler.commands.failure import BUSY, Failure, of_files
 
 _ROOM = 1 << 20
 """Bytes that are written to see whether there is room: keys, logs and a store of a few
 workspaces take most of it."""
+
+LOCK = "lock"
+RECOVERING = ".recovering"
+"""Is there while `treeplane recover` fills the directory, and after one that was cut off."""
 
 
 def require_place(directory: Path) -> None:
@@ -35,6 +42,28 @@ def require_place(directory: Path) -> None:
         if failure is None:
             raise
         raise Failure(f"the data directory {directory} cannot be used: {failure.message}") from error
+
+
+@contextmanager
+def only_one(directory: Path) -> Iterator[None]:
+    """One server for a data directory."""
+    with (directory / LOCK).open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise Failure(
+                f"{directory} is in use by another treeplane up", "stop it, or choose another --data-dir", BUSY
+            ) from error
+        yield
+
+
+def require_recovered(directory: Path) -> None:
+    """Raises Failure where a recovery is half done."""
+    if (directory / RECOVERING).exists():
+        raise Failure(
+            f"a recovery into {directory} was cut off, and only a part of it is there",
+            "begin it anew: the same treeplane recover again",
+        )
 
 
 def of_disk(error: Exception, directory: Path) -> Failure | None:

@@ -22,6 +22,7 @@ from reconciler.repository.errors import RepositoryError, redact
 from reconciler.repository.gitversion import require_git
 from reconciler.repository.library import set_fsync
 from reconciler.repository.source import is_repository, kind_of_source
+from reconciler.statusbranch.claim import claim_of
 from reconciler.statusbranch.naming import Undecided
 
 DIFFERENT = 1
@@ -64,7 +65,8 @@ def _drilled(where: str, branch: str, keys: Path | None, scratch: Path) -> Drill
     try:
         with closing(renderer_of_user()) as renders:
             rehearsed = rehearse(cloned, branch, keys, scratch, renders)
-        return Drill(redact(where), point_of(cloned), took, rehearsed)
+        holder = claim_of(cloned.repo, cloned.recorded.commit.id).writer
+        return Drill(redact(where), point_of(cloned), took, rehearsed, holder)
     except RepositoryError as error:
         what = error.what.replace(str(cloned.repo.path), "the clone")
         text = f"something that the status branch names did not come with the clone ({what})"

@@ -35,6 +35,7 @@ from reconciler.layout.fleet import STATUS_BRANCH
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.library import bound_cache, set_fsync
 from reconciler.repository.mirror import Mirror
+from reconciler.saving.archive import BadBackup
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +85,7 @@ class Reconciler:
                 anew = not tree.fleet(handles.loading).loaded and self._begins_anew(start, beginning)
                 self._run(handles, start, beginning, installation, anew=anew)
                 first = False  # it has lost the fleet, which it does not take back by itself
-        except (StartRefused, KeysError) as error:
+        except (StartRefused, KeysError, BadBackup) as error:
             self._refuse(str(error))
         except Exception as error:
             self._failed(error)

@@ -7,7 +7,6 @@ load's progress, and says what to type next.
 from __future__ import annotations
 
 import errno
-import fcntl
 import itertools
 import json
 import os
@@ -16,8 +15,8 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from urllib.parse import urlsplit
 from rich.console import Console
 
 from apiserver.auth.files import write_private
-from apiserver.auth.keys import KeysError
+from apiserver.auth.keys import Keys, KeysError
 from apiserver.auth.pki_clients import authorities_in
 from apiserver.auth.tokens import TokenFile
 from apiserver.launch import listen, spawn
@@ -39,7 +38,7 @@ from reconciler.commands import addresses, forgeplaces, onefile, words
 from reconciler.commands.again import typed
 from reconciler.commands.certificates import Certificates
 from reconciler.commands.children import Children, spawn_reconciler, spawn_viewer
-from reconciler.commands.dataplace import require_place
+from reconciler.commands.dataplace import only_one, require_place, require_recovered
 from reconciler.commands.failure import BUSY, Failure
 from reconciler.commands.lines import HappenedLines
 from reconciler.commands.ports import holder
@@ -66,7 +65,9 @@ def up(settings: UpSettings) -> None:
     _check_told(settings.reconciling)
     check(settings.starting.repository, common.data_dir)
     require_place(common.data_dir)
-    with _only_one(common.data_dir):
+    with only_one(common.data_dir):
+        require_recovered(common.data_dir)
+        new_keys = not Keys(common.keys_dir).ca.exists()
         onefile.keep(ServerSettings(common.data_dir, common.keys_dir).plugin_file)
         address = settings.starting.listen
         listener = _listen(address.host, address.port)
@@ -76,7 +77,7 @@ def up(settings: UpSettings) -> None:
         urls = [server.url, server.local_url]
         source = resolve(_remembered(settings), common.data_dir, common.branch, urls, _commit_key(settings).sign)
         server = replace(server, git_dir=source.hosted)
-        _Run(settings, server, source, certificates, listener).run()
+        _Run(settings, server, source, certificates, listener, new_keys=new_keys).run()
 
 
 class _Run:
@@ -89,8 +90,11 @@ class _Run:
         source: Source,
         certificates: Certificates,
         listener: socket.socket,
+        *,
+        new_keys: bool,
     ) -> None:
         self._settings = settings
+        self._new_keys = new_keys
         self._server = server
         self._source = source
         self._certificates = certificates
@@ -114,6 +118,11 @@ class _Run:
         ServedAt(self._server.url, self._server.local_url, str(authority.resolve()) if authority else "").write(
             self._settings.common.data_dir
         )
+        if self._new_keys and (self._settings.common.data_dir / "store").exists():
+            self._say(
+                f"{self._certificates.keys.directory} is new, since it had no keys: kubeconfigs, clones and tokens of "
+                "before are refused. To go on with the old ones, stop, put them there, and start again"
+            )
         for note in (*notes, *self._source.notes):
             self._say(note)
         if _among_proxies(self._server, self._listener) and not self._server.external_url:
@@ -143,6 +152,7 @@ class _Run:
             local_url=self._server.local_url,
             among_proxies=_among_proxies(self._server, self._listener),
             hosted=self._source.hosted is not None,
+            new_keys=self._new_keys,
             command=typed(self._settings.starting.command or sys.argv),
         )
         for number in range(self._settings.starting.workers):
@@ -227,19 +237,6 @@ class _Run:
 
     def _on_signal(self, *_: object) -> None:
         self._stopping = True
-
-
-@contextmanager
-def _only_one(data_dir: Path) -> Iterator[None]:
-    """One server for a data directory."""
-    with (data_dir / "lock").open("w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise Failure(
-                f"{data_dir} is in use by another treeplane up", "stop it, or choose another --data-dir", BUSY
-            ) from error
-        yield
 
 
 def _check_git() -> None:

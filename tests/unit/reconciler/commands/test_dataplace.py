@@ -17,6 +17,8 @@ from reconciler.commands.failure import Failure, of_files
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.gitversion import require_git
 
+EXAMPLE = Path(__file__).parents[4] / "examples" / "fleet-repo"
+
 
 def test_it_is_made_for_this_user_alone(tmp_path: Path) -> None:
     place = tmp_path / "a" / "b"
@@ -99,10 +101,15 @@ def test_a_git_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     with pytest.raises(RepositoryUnreadable, match=what) as caught:
         require_git()
     assert caught.value.hint == "install git 2.31 or later"
-    for words in (["up", str(tmp_path), "--data-dir", str(tmp_path / "data")], ["drill", str(tmp_path)]):
-        (tmp_path / "HEAD").touch()
+    data = str(tmp_path / "data")
+    for words in (
+        ["up", str(EXAMPLE), "--data-dir", data],
+        ["drill", "https://localhost:1/fleet.git"],
+        ["recover", "--from", "https://localhost:1/fleet.git", "--data-dir", data],
+    ):
         done = CliRunner().invoke(main, words)
-        assert done.exit_code != 0
+        assert done.exit_code in (3, 4)
+        assert f"{caught.value.what}: install git 2.31 or later" in done.output
     assert not (tmp_path / "data").exists()
 
 
