@@ -5,12 +5,15 @@ commands itself, which is imported when the command is typed.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import click
 
+from reconciler.commands.failure import of_files
 from reconciler.plugin.meant import meant
 
 _COMMANDS = {
+    "backup": "line.recovering:backup",
     "bind": "sharing:bind",
     "blame": "line.history:blame",
     "claims": "sharing:claims",
@@ -29,6 +32,7 @@ _COMMANDS = {
     "pin": "line.pinning:pin",
     "plugin": "line.tools:plugin",
     "pushes": "line.pushing:pushes",
+    "recover": "line.recovering:recover",
     "reconcile": "line.serving:reconcile",
     "reconcile-now": "line.watching:reconcile_now",
     "restore": "line.restoring:restore",
@@ -46,7 +50,17 @@ _COMMANDS = {
 
 
 class CommandsByName(click.Group):
-    """Its commands are imported one by one: `--help` alone needs all."""
+    """Its commands are imported one by one: `--help` alone needs all. A disk that is full or read-only, a file that is
+    another user's: whichever command meets such a thing ends with a sentence."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            failure = of_files(error)
+            if failure is None:
+                raise
+            raise failure from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*_COMMANDS, *super().list_commands(ctx)})

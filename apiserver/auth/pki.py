@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from apiserver.auth.files import locked, private_directory, write_private
-from apiserver.auth.keys import OWN_NAME, Keys, KeysError, Pair
+from apiserver.auth.keys import OWN_NAME, Keys, KeysError, Pair, allow_new, made_new
 from apiserver.auth.user import KCP_ADMIN, MASTERS, SYNCERS
 
 CA_LIFETIME = timedelta(days=3650)
@@ -72,10 +72,10 @@ class _Wanted:
 
 
 def ensure_keys(directory: Path, hosts: Iterable[str] = ()) -> Keys:
-    """Make what is missing, renew what is near its end, keep the rest.
+    """Make what may be made (see keys), renew what is near its end, keep the rest.
 
     `hosts`: names and addresses under which the server is reached, besides 127.0.0.1, ::1, localhost and the machine's
-    own name. Raises KeysError where the directory holds a CA certificate without its key, or one that does not fit it.
+    own name. Raises KeysError where the directory lacks what the rest rests on, or holds a CA whose halves do not fit.
     """
     renew(directory, hosts)
     return Keys(directory)
@@ -87,6 +87,7 @@ def renew(directory: Path, hosts: Iterable[str] = ()) -> frozenset[str]:
     private_directory(directory)
     keys, issued = Keys(directory), set()
     with locked(directory):
+        keys.found()
         authority = _authority(keys.pair("ca"))
         for wanted in (
             _Wanted("server", "treeplane-server", hosts=_server_hosts(hosts)),
@@ -99,6 +100,7 @@ def renew(directory: Path, hosts: Iterable[str] = ()) -> frozenset[str]:
                 issued.add(wanted.name)
         if not keys.service_accounts.exists():
             _new_key(keys.service_accounts)
+        made_new(keys.service_accounts)
     return frozenset(issued)
 
 
@@ -153,6 +155,7 @@ def issue_client(directory: Path, name: str, common_name: str, organizations: It
     keys = Keys(directory)
     wanted = _Wanted(name, common_name, tuple(organizations))
     with locked(directory):
+        keys.found()
         authority = _authority(keys.pair("ca"))
         if not _good(authority, keys.pair(name), wanted):
             _issue(authority, keys.pair(name), wanted)
@@ -223,21 +226,24 @@ def _server_hosts(hosts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _authority(pair: Pair) -> _Authority:
-    if pair.certificate.exists() and not pair.key.exists():
-        raise KeysError(
-            f"{pair.certificate}: the CA's certificate is there but not its key {pair.key.name}: restore the key from "
-            "the backup, or remove the certificate to start with a new CA (issued kubeconfigs then stop working)"
-        )
-    key = _read_key(pair.key) if pair.key.exists() else _new_key(pair.key)
+    """That which is missing may be made: see Keys.found."""
+    if not pair.key.exists():
+        allow_new(pair.certificate)
+        pair.certificate.unlink(missing_ok=True)  # of a key that is lost
+        _new_key(pair.key)
+    made_new(pair.key)
+    key = _read_key(pair.key)
     if pair.certificate.exists():
         certificate = _read_certificate(pair.certificate)
         if certificate.public_key() != key.public_key():
             raise KeysError(f"{pair.certificate}: does not belong to {pair.key}: restore both from the same backup")
         if not _near_end(certificate):
+            made_new(pair.certificate)
             return _Authority(certificate, key)
     # A CA renewed with its key and name still vouches for everything that it ever issued.
     certificate = _sign_authority(key)
     write_private(pair.certificate, certificate.public_bytes(serialization.Encoding.PEM))
+    made_new(pair.certificate)
     return _Authority(certificate, key)
 
 

@@ -20,8 +20,10 @@ from reconciler.drilling.freshclone import NothingRecorded, clone
 from reconciler.drilling.rehearsal import rehearse
 from reconciler.drilling.result import Drill, point_of
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.gitversion import require_git
 from reconciler.repository.library import set_fsync
 from reconciler.repository.source import is_repository, kind_of_source
+from reconciler.statusbranch.claim import claim_of
 from reconciler.statusbranch.naming import Undecided
 
 DIFFERENT = 1
@@ -37,6 +39,7 @@ def drill(source: str, branch: str, keys: Path | None, folder: str = "") -> Dril
     set_fsync(False)  # what is written is thrown away
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         try:
+            require_git()
             return _drilled(where, branch, keys, Path(scratch), folder or around)
         except NothingRecorded as error:
             raise Failure(str(error), error.hint) from error
@@ -68,7 +71,8 @@ def _drilled(where: str, branch: str, keys: Path | None, scratch: Path, folder: 
     try:
         with closing(renderer_of_user()) as renders:
             rehearsed = rehearse(cloned, branch, keys, scratch, renders)
-        return Drill(redact(where), point_of(cloned), took, rehearsed)
+        holder = claim_of(cloned.repo, cloned.recorded.commit.id).writer
+        return Drill(redact(where), point_of(cloned), took, rehearsed, holder)
     except RepositoryError as error:
         what = error.what.replace(str(cloned.repo.path), "the clone")
         text = f"something that the status branch names did not come with the clone ({what})"

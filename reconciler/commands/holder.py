@@ -23,6 +23,7 @@ from apiserver.storage.protocol import Store
 from reconciler.commands.again import again
 from reconciler.commands.apart import Apart
 from reconciler.commands.beside import Beside
+from reconciler.commands.cameback import came_back
 from reconciler.commands.counting import count, counted, written
 from reconciler.commands.excerpting import Excerpting
 from reconciler.commands.installation import Installation
@@ -57,6 +58,7 @@ from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.pushrecords import PushRecords
 from reconciler.repository.watch import HeadWatcher
+from reconciler.saving.puttingback import PuttingBack
 from reconciler.signatures.own import CommitKey
 from reconciler.signatures.signers import DIRECTORY
 from reconciler.signatures.verifier import Verifier
@@ -130,10 +132,12 @@ class Holder:
         self._who = WhoPushed(store, mirror.repository, vouching)
         self._outcomes = Outcomes(store, mirror.repository, settings.branch, wanted=settings.announces)
         self._lagging = Lagging(store, mirror.repository)
+        self._putting_back = PuttingBack(settings.data_dir, store)
 
     def run(self, beginning: Beginning) -> None:
         fleet = tree.fleet(self._store)
         own(self._store, beginning)
+        self._putting_back.begin()
         recorded = beginning.recorded.source if beginning.recorded is not None else NONE
         self._outcomes.begin(recorded, others=bool(fleet.holder or fleet.shown))
         forget(self._store)
@@ -271,11 +275,12 @@ class Holder:
         self._proposals.turn_away(why)
 
     def _first_load(self, beginning: Beginning) -> bool:
-        began, heads = time.monotonic(), beginning.heads
+        began, heads, new = time.monotonic(), beginning.heads, not tree.fleet(self._store).loaded
         while not self._lookout.stop.is_set():
             if heads.desired is not None:
                 loaded = self._loaded_first(heads.desired, beginning)
                 if tree.fleet(self._store).loaded:
+                    self._came_back(beginning, new=new)
                     with self._outcomes.watching():
                         self._loader.recheck(self._secrets.changed() | self._secrets.not_served(self._store))
                     self._lagging.count(head=heads.desired)
@@ -288,6 +293,14 @@ class Holder:
             self._lookout.wake.wait(1.0)
             heads = self._lookout.look() or heads
         return False
+
+    def _came_back(self, beginning: Beginning, *, new: bool) -> None:
+        """What is said where the store was filled from the repository of a fleet that was served before."""
+        if self._putting_back.waits:
+            self._teller.note(self._putting_back.end())
+        if new and beginning.recorded is not None:
+            settings, repo = self._settings, self._mirror.repository
+            self._teller.note(came_back(self._store, repo, beginning.recorded, settings))
 
     def _loaded_first(self, head: str, beginning: Beginning) -> Loaded | None:
         """None for a head that cannot be read: what was served before goes on to be, and it is tried again."""

@@ -14,6 +14,7 @@ from apiserver import bell
 from apiserver.push import listen_push
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
+from reconciler.commands.cameback import came_back
 from reconciler.commands.sourcing import Sourcing
 from reconciler.commands.start import Beginning, Start
 from reconciler.commands.station import Station
@@ -69,6 +70,9 @@ class Observer:
             self._shown.begin(beginning.recorded, beginning.holder, self._teller.progress)
             self._lookout.attach(self._store)  # which forgot what was told
             self._lagging.count()
+            self._teller.note(
+                came_back(self._store, self._mirror.repository, beginning.recorded, self._settings, beginning.holder)
+            )
         self._teller.loaded(self._store, tree.fleet(self._store).commit, time.monotonic() - began)
         lookout, data_dir = self._lookout, self._settings.data_dir
         watcher = HeadWatcher(self._settings.source, lookout.ring, self._settings.poll, lookout.looking.planned)

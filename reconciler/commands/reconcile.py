@@ -18,6 +18,7 @@ from apiserver.registry import tree
 from apiserver.storage.lmdb_soundness import NewerStore
 from apiserver.storage.protocol import NoSpace, Store
 from reconciler.commands import tasks
+from reconciler.commands.dataplace import of_disk
 from reconciler.commands.holder import Holder
 from reconciler.commands.installation import Installation
 from reconciler.commands.lookout import Lookout
@@ -38,6 +39,7 @@ from reconciler.layout.fleet import STATUS_BRANCH
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.library import bound_cache, set_fsync
 from reconciler.repository.mirror import Mirror
+from reconciler.saving.archive import BadBackup
 
 log = logging.getLogger(__name__)
 
@@ -94,14 +96,31 @@ class Reconciler:
                 anew = not tree.fleet(handles.loading).loaded and self._begins_anew(start, beginning)
                 self._run(handles, start, beginning, installation, anew=anew)
                 first = False  # it has lost the fleet, which it does not take back by itself
-        except (StartRefused, KeysError, NewerStore) as error:
-            self._teller.refused(str(error))
-            self._lookout.stop.wait()  # an end of this process would be taken for a crash
+        except (StartRefused, KeysError, NewerStore, BadBackup) as error:
+            self._refuse(str(error))
+        except Exception as error:
+            self._failed(error)
         finally:
             store, self._store = self._store, None
             if store is not None:
                 store.close()
             self._renderer.close()
+
+    def _failed(self, error: Exception) -> None:
+        """A disk that is full or read-only. A server that just starts ends; one that served goes on doing so, and this
+        process is started again, later each time."""
+        failure = of_disk(error, self._settings.data_dir)
+        if failure is None:
+            raise error
+        log.error("%s", failure.message)
+        if self._settings.restarted or (self._store is not None and tree.fleet(self._store).loaded):
+            self._teller.trouble(failure.message)
+            raise SystemExit(failure.exit_code) from error
+        self._refuse(failure.message)
+
+    def _refuse(self, text: str) -> None:
+        self._teller.refused(text)
+        self._lookout.stop.wait()  # an end of this process would be taken for a crash
 
     def _run(
         self, handles: Handles, start: Start, beginning: Beginning, installation: Installation, *, anew: bool

@@ -399,6 +399,9 @@ class ReconcileSettings(Reconciling, RemoteAccess, Common):
     hosted: bool = False
     """Whether the repository is the server's own, which it hosts."""
 
+    new_keys: bool = False
+    """Whether the server's CA is new since this start: there was none."""
+
     restarted: bool = False
     """Whether this process takes the place of one that ended, in the same server."""
 

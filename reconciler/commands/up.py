@@ -7,7 +7,6 @@ load's progress, and says what to type next.
 from __future__ import annotations
 
 import errno
-import fcntl
 import itertools
 import json
 import queue
@@ -15,8 +14,8 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,8 +25,8 @@ from urllib.parse import urlsplit
 from rich.console import Console
 
 from apiserver.auth.deliveries import secret_file
-from apiserver.auth.files import private_directory, write_private
-from apiserver.auth.keys import KeysError
+from apiserver.auth.files import write_private
+from apiserver.auth.keys import Keys, KeysError
 from apiserver.auth.pki_clients import authorities_in
 from apiserver.auth.tokens import TokenFile
 from apiserver.launch import listen, spawn
@@ -46,6 +45,7 @@ from reconciler.commands import addresses, forgeplaces, onefile, tasks, words
 from reconciler.commands.again import typed
 from reconciler.commands.certificates import Certificates
 from reconciler.commands.children import Children, spawn_reconciler, spawn_viewer
+from reconciler.commands.dataplace import only_one, require_place, require_recovered
 from reconciler.commands.failure import BUSY, Failure
 from reconciler.commands.journal import journal, keep
 from reconciler.commands.lines import HappenedLines
@@ -59,6 +59,7 @@ from reconciler.forges.errors import NotSaid
 from reconciler.plan.notices import HELD, MENDED
 from reconciler.repository.access import Reaching, RemoteAccess
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.gitversion import require_git
 from reconciler.repository.source import is_url
 from reconciler.signatures.own import CommitKey
 
@@ -72,14 +73,17 @@ _SHOWN, _WIDTH = 20, 1000
 def up(settings: UpSettings) -> None:
     """Returns after a clean stop; raises Failure."""
     common = settings.common
+    _check_git()
     _check_files(settings.serving)
     _check_told(settings.reconciling)
     check(settings.starting.repository, common.data_dir, common.path)
-    private_directory(common.data_dir)
-    with _only_one(common.data_dir):
+    require_place(common.data_dir)
+    with only_one(common.data_dir):
+        require_recovered(common.data_dir)
         _check_store(ServerSettings(common.data_dir, common.keys_dir).store_dir)
         place.empty(common.data_dir)
         place.begin(common.data_dir, tasks.UP)
+        new_keys = not Keys(common.keys_dir).ca.exists()
         onefile.keep(ServerSettings(common.data_dir, common.keys_dir).plugin_file)
         address = settings.starting.listen
         listener = _listen(address.host, address.port)
@@ -92,7 +96,7 @@ def up(settings: UpSettings) -> None:
         source = resolve(repository, common.data_dir, common.branch, urls, _commit_key(settings).sign, common.path)
         server = replace(server, git_dir=source.hosted)
         with journal(settings.logging) as outlets:
-            _Run(settings, server, source, certificates, listener, outlets).run()
+            _Run(settings, server, source, certificates, listener, outlets, new_keys=new_keys).run()
 
 
 class _Run:
@@ -106,8 +110,11 @@ class _Run:
         certificates: Certificates,
         listener: socket.socket,
         outlets: Outlets,
+        *,
+        new_keys: bool,
     ) -> None:
         self._settings = settings
+        self._new_keys = new_keys
         self._server = server
         self._source = source
         self._certificates = certificates
@@ -133,6 +140,11 @@ class _Run:
         ServedAt(
             self._server.url, self._server.local_url, vouching, str(log_file.absolute()) if log_file else ""
         ).write(self._settings.common.data_dir)
+        if self._new_keys and (self._settings.common.data_dir / "store").exists():
+            self._say(
+                f"{self._certificates.keys.directory} is new, since it had no keys: kubeconfigs, clones and tokens of "
+                "before are refused. To go on with the old ones, stop, put them there, and start again"
+            )
         for note in (*notes, *self._source.notes):
             self._say(note)
         if _among_proxies(self._server, self._listener) and not self._server.external_url:
@@ -160,6 +172,7 @@ class _Run:
             local_url=self._server.local_url,
             among_proxies=_among_proxies(self._server, self._listener),
             hosted=self._source.hosted is not None,
+            new_keys=self._new_keys,
             command=typed(self._settings.starting.command or sys.argv),
         )
         for number in range(self._settings.starting.workers):
@@ -267,17 +280,11 @@ class _Run:
         self._stopping = True
 
 
-@contextmanager
-def _only_one(data_dir: Path) -> Iterator[None]:
-    """One server for a data directory."""
-    with (data_dir / "lock").open("w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise Failure(
-                f"{data_dir} is in use by another treeplane up", "stop it, or choose another --data-dir", BUSY
-            ) from error
-        yield
+def _check_git() -> None:
+    try:
+        require_git()
+    except RepositoryError as error:
+        raise Failure(str(error)) from error
 
 
 def _check_store(directory: Path) -> None:

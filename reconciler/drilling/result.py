@@ -34,12 +34,13 @@ class RecoveryPoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Drill:
-    """`source`: as messages name it. `cloning`: seconds."""
+    """`source`: as messages name it. `cloning`: seconds. `holder`: who wrote the status branch last."""
 
     source: str
     point: RecoveryPoint
     cloning: float
     found: Rehearsal
+    holder: str = ""
 
     @property
     def same(self) -> bool:

@@ -1,7 +1,8 @@
-"""age: identities out of key files, and data keys out of what was encrypted for one. The only module that knows pyrage.
+"""age: identities out of key files, data keys out of what was encrypted for one, and whole files that are encrypted for
+one, piece by piece. The only module that knows pyrage.
 
-Called by keyring and document. A stranger wrote what is decrypted here, so what it may cost is bounded before pyrage
-sees it: its size, its stanzas, and none of the kind whose cost the sender chooses (scrypt).
+Called by keyring and document, and for backups. A stranger wrote the data keys that are decrypted here, so what that
+may cost is bounded before pyrage sees it: size, stanzas, and none of the kind whose cost the sender chooses (scrypt).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable
+from typing import BinaryIO
 
 import pyrage
 
@@ -37,6 +39,18 @@ class AgeIdentity:
         except pyrage.IdentityError:
             raise BadKeyFile("it is no secret key of age's") from None
         self.recipient = str(self._secret.to_public())
+
+    def decrypt(self, source: BinaryIO, target: BinaryIO) -> None:
+        """All of a file that was encrypted for this identity. What was written to `target` counts only once this
+        returns. Raises DamagedFile for what is cut off, changed, or for another identity."""
+        kept = _Kept(target)
+        try:
+            pyrage.decrypt_io(source, kept, [self._secret])
+        except (pyrage.DecryptError, OSError) as error:
+            kept.raise_own()
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise DamagedFile(f"it is not encrypted for {self.recipient}, is cut off, or was changed") from None
 
     def data_key(self, armored: str) -> bytes:
         """Out of what was encrypted for this identity. Raises DamagedFile."""
@@ -73,6 +87,43 @@ def encrypted_for(recipient: str, key: bytes) -> str:
         return str(pyrage.encrypt(key, [pyrage.x25519.Recipient.from_str(recipient)], armored=True), "ascii")
     except pyrage.RecipientError:
         raise UnfitFile(f"{recipient!r} is no recipient of age's, which begins with age1") from None
+
+
+def encrypt(recipient: str, source: BinaryIO, target: BinaryIO) -> None:
+    """All of `source`, as age files are. Raises UnfitFile for what is no recipient, and quotes none: somebody may give
+    his secret key."""
+    try:
+        public = pyrage.x25519.Recipient.from_str(recipient)
+    except pyrage.RecipientError:
+        raise UnfitFile("that is no recipient of age's, which begins with age1: the public half of a key") from None
+    kept = _Kept(target)
+    try:
+        pyrage.encrypt_io(source, kept, [public])
+    except pyrage.EncryptError:
+        kept.raise_own()
+        raise
+
+
+class _Kept:
+    """A file that remembers its own error, which pyrage turns into a text."""
+
+    def __init__(self, target: BinaryIO) -> None:
+        self._target = target
+        self._error: OSError | None = None
+
+    def write(self, data: bytes) -> int:
+        try:
+            return self._target.write(data)
+        except OSError as error:
+            self._error = error
+            raise
+
+    def flush(self) -> None:
+        self._target.flush()
+
+    def raise_own(self) -> None:
+        if self._error is not None:
+            raise self._error
 
 
 def are_recipients(texts: Iterable[str]) -> bool:

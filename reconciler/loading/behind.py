@@ -18,11 +18,9 @@ from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.paging import pages, rows
 from apiserver.storage.protocol import Delete, DeleteRow, Row, Store, View
-from reconciler.plan import residue
+from reconciler.loading.unrecorded import Unrecorded
 
 _PAGE = 1000
-_KEPT = frozenset({Table.NODE_PORTS, Table.ROLES})
-_BY_PATH = frozenset({Table.WORKSPACES, Table.HELD, Table.LEAVING, Table.PINNED, Table.SOURCED, Table.PROVIDERS})
 
 
 def forget(store: Store) -> tuple[int, int]:
@@ -31,19 +29,16 @@ def forget(store: Store) -> tuple[int, int]:
 
     The fleet's record goes first: without it nothing is served, and what is not loaded yet is asked for again.
     """
-    stored = {record.path: record.cluster for record in tree.stored(store)}
-    clusters = frozenset(stored.values())
-    tables = (Table.FLEET, *(table for table in Table if table != Table.FLEET and table not in _KEPT))
+    kept_here = Unrecorded(store)
+    tables = (Table.FLEET, *(table for table in Table if table not in (Table.FLEET, Table.NODE_PORTS, Table.ROLES)))
     for table in tables:
         for page in _pages_of_rows(store, table):
-            rows_of_git = (row for row in page if _whose(table, row) not in stored)
+            rows_of_git = (row for row in page if not kept_here.has_row(table, row))
             store.fill(*(DeleteRow(table, row.key) for row in rows_of_git)).result()
     gone = kept = 0
     for resource in store.resources():
-        ours = resource.startswith("~")
         for records in pages(store, resource):
-            known = (r for r in records if r.key.cluster not in clusters)
-            ops = [Delete(r.key) for r in known if ours or not residue.is_runtime(r.value)]
+            ops = [Delete(r.key) for r in records if not kept_here.has(r)]
             store.fill(*ops).result()
             gone, kept = gone + len(ops), kept + len(records) - len(ops)
     return gone, kept
@@ -54,13 +49,6 @@ def _pages_of_rows(store: Store, table: Table) -> Iterator[Sequence[Row]]:
     while page := store.scan_rows(table, after=after, limit=_PAGE):
         after = page[-1].key
         yield page
-
-
-def _whose(table: Table, row: Row) -> str:
-    """The path of the workspace that a row is about; "" where it is about none."""
-    if table in _BY_PATH:
-        return row.key
-    return row.key.rpartition("\0")[2] if table in (Table.CONSUMERS, Table.TYPED) else ""
 
 
 def has_objects(store: Store) -> bool:

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from apiserver.auth.files import locked, private_directory, write_private
-from apiserver.auth.keys import KeysError
+from apiserver.auth.keys import KeysError, made_new, may_be_new
 from reconciler.signatures import sshsig
 
 NAME = "commits"
@@ -24,6 +24,8 @@ EXCERPT = "Excerpt-Of"
 that, its tenant chooses: so this server's signature of it vouches for nothing of the fleet's."""
 _TYPE = b"ssh-ed25519"
 _OTHERS = 0o077
+_COPIES = "a backup of the keys directory has it; nothing else has"
+_LOST = "what the old one signed is then no longer known as this server's"
 
 
 class KnownCommitKey:
@@ -75,13 +77,16 @@ class CommitKey(KnownCommitKey):
     @classmethod
     def open(cls, keys_dir: Path) -> CommitKey:
         """Made at first, in the directory and with it; read afterwards. Raises KeysError for one that cannot be used,
-        or made."""
+        or made, and for one that is lost while its public half is there (see apiserver/auth/keys)."""
         path, public = keys_dir / NAME, keys_dir / f"{NAME}.pub"
         try:
             private_directory(keys_dir)
             with locked(keys_dir):
                 if not path.exists():
+                    if public.exists():
+                        may_be_new(path, _COPIES, _LOST)
                     write_private(path, _pem(Ed25519PrivateKey.generate()))
+                    made_new(path)
                 elif path.stat().st_mode & _OTHERS:
                     path.chmod(0o600)
                 found = cls(_read(path))

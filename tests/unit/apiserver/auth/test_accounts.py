@@ -98,6 +98,7 @@ def test_another_key_is_not_ours(made: Accounts, tmp_path: Path) -> None:
 def test_a_retired_key_still_verifies(made: Accounts, keys: Keys) -> None:
     token, _ = made.issue(ROBOT, [], 600)
     keys.service_accounts.rename(keys.directory / "service-accounts-2026.key")
+    (keys.directory / "service-accounts.key.new").touch()
     signer = TokenSigner(ensure_keys(keys.directory))
     assert len(signer.public_keys()) == 2
     assert jwt.decode(signer, token)

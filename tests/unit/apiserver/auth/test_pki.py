@@ -1,5 +1,6 @@
 """Certificates: made once, kept while good, renewed when not, private."""
 
+import errno
 import stat
 from datetime import timedelta
 from pathlib import Path
@@ -71,6 +72,79 @@ def test_a_certificate_of_an_authority_without_key_is_an_error(tmp_path: Path) -
     (tmp_path / "ca.key").unlink()
     with pytest.raises(pki.KeysError, match=r"ca\.key"):
         pki.ensure_keys(tmp_path)
+
+
+FOUNDATIONS = ("ca.crt", "ca.key", "service-accounts.key")
+
+
+def _content(keys: Path) -> dict[str, bytes]:
+    return {each.name: each.read_bytes() for each in keys.iterdir()}
+
+
+@pytest.mark.parametrize("name", FOUNDATIONS)
+def test_what_the_rest_rests_on_is_never_made_anew_beside_it(tmp_path: Path, name: str) -> None:
+    pki.ensure_keys(tmp_path)
+    (tmp_path / name).unlink()
+    before = _content(tmp_path)
+    with pytest.raises(pki.KeysError) as caught:
+        pki.ensure_keys(tmp_path)
+    said = str(caught.value)
+    assert str(tmp_path / name) in said
+    assert "backup" in said
+    assert said.endswith(f"  touch {tmp_path / name}.new")
+    assert _content(tmp_path) == before
+
+
+@pytest.mark.parametrize("kept", ["server.crt", "syncer.crt", "service-accounts.key"])
+def test_an_authority_that_is_lost_is_not_made_anew_beside_what_is_left(tmp_path: Path, kept: str) -> None:
+    pki.ensure_keys(tmp_path)
+    for each in tmp_path.iterdir():
+        if each.name != kept:
+            each.unlink()
+    with pytest.raises(pki.KeysError, match=r"ca\.crt is missing"):
+        pki.ensure_keys(tmp_path)
+    assert [*_content(tmp_path)] == [kept]
+
+
+@pytest.mark.parametrize("name", FOUNDATIONS)
+def test_one_that_is_lost_is_made_anew_once_somebody_says_so(tmp_path: Path, name: str) -> None:
+    pki.ensure_keys(tmp_path)
+    before = _content(tmp_path)
+    (tmp_path / name).unlink()
+    (tmp_path / f"{name}.new").touch()
+    pki.ensure_keys(tmp_path)
+    after = _content(tmp_path)
+    assert after.keys() == before.keys()
+    changed = {each for each in after if after[each] != before[each]}
+    if name == "ca.key":
+        assert "ca.crt" in changed
+        assert "server.crt" in changed
+        assert "service-accounts.key" not in changed
+    else:
+        assert changed == {name}
+    (tmp_path / name).unlink()
+    with pytest.raises(pki.KeysError):  # that was said for once
+        pki.ensure_keys(tmp_path)
+
+
+def test_a_first_start_that_is_cut_off_anywhere_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, left = pki.write_private, 0
+
+    def counted(path: Path, content: bytes) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(errno.ENOSPC, "no space", str(path))
+        write(path, content)
+
+    monkeypatch.setattr(pki, "write_private", counted)
+    for writes in range(11):
+        keys, left = tmp_path / str(writes), writes
+        with pytest.raises(OSError, match="no space"):
+            pki.ensure_keys(keys)
+        left = 100
+        pki.ensure_keys(keys)
+        assert not [*keys.glob("*.new")]
 
 
 def test_a_key_of_another_authority_is_an_error(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_what_cannot_be_renewed_is_said_once(tmp_path: Path) -> None:
     certificates = Certificates(tmp_path / "keys", list, 0)
     (tmp_path / "keys" / "ca.key").rename(tmp_path / "ca.key")
     [said] = certificates.look(tmp_path / "kubeconfig", URL)
-    assert "restore the key from the backup" in said
+    assert "ca.key is missing" in said
     assert certificates.look(tmp_path / "kubeconfig", URL) == []
     (tmp_path / "ca.key").rename(tmp_path / "keys" / "ca.key")
     assert certificates.look(tmp_path / "kubeconfig", URL) == []

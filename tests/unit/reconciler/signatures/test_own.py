@@ -104,3 +104,14 @@ def test_nothing_else_is_ours(tmp_path_factory: pytest.TempPathFactory, data: by
     at %= len(armor)
     damaged = armor[:at] + other + armor[at + 1 :]
     assert not key.made(data, damaged) or damaged.replace("\n", "") == armor.replace("\n", "")
+
+
+def test_one_that_is_lost_is_made_anew_only_where_somebody_says_so(tmp_path: Path) -> None:
+    public = CommitKey.open(tmp_path).public
+    (tmp_path / "commits").unlink()
+    with pytest.raises(KeysError, match=r"commits is missing.*\n  touch .*commits\.new$"):
+        CommitKey.open(tmp_path)
+    assert not (tmp_path / "commits").exists()
+    (tmp_path / "commits.new").touch()
+    assert CommitKey.open(tmp_path).public != public
+    assert not (tmp_path / "commits.new").exists()
