@@ -171,8 +171,9 @@ class Holder:
             epoch=epoch,
             ended=installation.ended,
             anew=self._anew,
-            away=self._lookout.away,
+            away=self._lookout.away or self._lookout.status_away,
             status_branch=self._mirror.status_branch,
+            status_repository=self._mirror.status_repository,
             loading=self._station.roles.whose(Work.LOADING),
         )
         if self._lends():

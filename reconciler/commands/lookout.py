@@ -14,8 +14,8 @@ from reconciler.commands.looking import Looking
 from reconciler.commands.start import StartRefused
 from reconciler.commands.teller import Teller
 from reconciler.controllers.fleetcondition import Trouble
-from reconciler.layout.fleet import status_branch
-from reconciler.repository.errors import DivergedStatus, RepositoryError
+from reconciler.layout.fleet import status_place
+from reconciler.repository.errors import DivergedStatus, RepositoryError, RepositoryUnreadable, redact
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.watch import HeadWatcher
 from reconciler.statusbranch.naming import Undecided, described, in_use, served_before
@@ -33,15 +33,17 @@ class Lookout:
         self._teller = teller
         self.away = False
         """Whether the source did not answer when it was asked last."""
+        self.status_away = False
+        """The same of a repository that the status branch has of its own, at the start."""
         self.began, self.why = 0.0, ""
         """When that look began (seconds since 1970), and what was wrong."""
         self.looking = Looking()
 
     def first(self) -> Heads | None:
         """Waits until the repository answers and has the branch; None at the end. One that is away, but was seen
-        before, delays nothing: what runs is kept running. From here on the status branch has the name that the commit
-        gives it that was served last; at a start that knows of none, see naming. Raises Refused where that cannot
-        tell."""
+        before, delays nothing: what runs is kept running. From here on the status branch is where the commit says that
+        was served last; at a start that knows of none, see naming. One in a repository of its own has to answer unless
+        what it had is here. Raises Refused where that cannot tell."""
         while not self.stop.is_set():
             try:
                 heads = self._named()
@@ -57,10 +59,11 @@ class Lookout:
         return None
 
     def look(self) -> Heads | None:
-        """Asks the source; None where it does not answer."""
+        """Asks the source; None where it does not answer. A status branch that is elsewhere is where it was seen
+        last."""
         began = time.time()
         try:
-            heads = self._mirror.refresh()
+            heads = self._mirror.refresh_source()
         except RepositoryError as error:
             self._failed(error)
             self.began = began
@@ -69,6 +72,17 @@ class Lookout:
         self.looking.answers()
         self._teller.over(Trouble.REMOTE_AWAY, Trouble.STATUS_BRANCH_DIVERGED)
         return heads
+
+    def look_at_status(self) -> bool:
+        """Asks the repository that the status branch has of its own, for who observes; whether it answers."""
+        try:
+            self._mirror.refresh_status()
+        except RepositoryError as error:
+            self._teller.status_branch(f"the status branch's repository: {error}")
+            return False
+        self._teller.status_branch("")
+        self.wake.set()
+        return True
 
     def heads(self) -> Heads | None:
         """As they are by now; of a URL, as it was last seen."""
@@ -97,10 +111,31 @@ class Lookout:
         self._teller.trouble(str(error), Trouble.STATUS_BRANCH_DIVERGED if diverged else Trouble.REMOTE_AWAY)
 
     def _named(self) -> Heads:
-        heads = self._mirror.refresh()
-        if heads.desired is not None and self._name(heads.desired):
-            return self._mirror.refresh()
-        return heads
+        heads = self._mirror.refresh_source()
+        if heads.desired is None:
+            return heads
+        moved = self._name(heads.desired)
+        if self._mirror.is_apart:
+            return Heads(heads.desired, self._status_apart())
+        return self._mirror.refresh_source() if moved else heads
+
+    def _status_apart(self) -> str | None:
+        """Where the status branch stands in its own repository. One that is away delays nothing where it is known here
+        what it had; else nobody can tell whether this fleet was served before."""
+        self.status_away = False
+        try:
+            return self._mirror.refresh_status()
+        except RepositoryError as error:
+            if self._mirror.status() is None:
+                raise RepositoryUnreadable(
+                    f"nothing is recorded here, and the status branch is in a repository of its own "
+                    f"(spec.status.repository): {error.what}",
+                    "nothing is served before it answers. Let this server's git reach it: "
+                    f"git ls-remote {self._mirror.status_name}",
+                ) from error
+            self.status_away = True
+            self._teller.status_branch(f"the status branch's repository: {error}")
+            return self._mirror.last_seen().status
 
     def _seen_before(self) -> Heads | None:
         """What is known of a source that is away, if it was seen before; None where it has to be asked."""
@@ -109,33 +144,37 @@ class Lookout:
             return None
         try:
             self._name(heads.desired)
+            status = self._status_apart() if self._mirror.is_apart else self._mirror.last_seen().status
         except RepositoryError:
             return None
-        return self._mirror.last_seen()
+        return Heads(heads.desired, status)
 
     def _name(self, head: str) -> bool:
-        """Whether the status branch is called otherwise than was thought."""
+        """Whether the status branch is elsewhere than was thought."""
         mirror = self._mirror
         known = served_before(mirror.repository)
         try:
             found = (
-                status_branch(mirror.repository, known)
+                status_place(mirror.repository, known)
                 if known
                 else in_use(mirror.repository, head, mirror.branch, mirror)
             )
         except Undecided as error:
             raise StartRefused(undecided(mirror, error)) from error
-        before, mirror.status_branch = mirror.status_branch, found
-        return before != found
+        return mirror.record_at(found)
 
 
 def undecided(mirror: Mirror, error: Undecided) -> str:
     """Why there is no start, and what goes on."""
+    if not error.candidates:
+        return f"it cannot be told which is the status branch of this fleet: {error}"
     found = [described(mirror.repository, each) for each in error.candidates]
     source, commands = mirror.source_name, []
     for each in error.candidates:
         take = f"git push {source} --delete" if mirror.is_remote else f"git -C {source} branch -D"
-        commands.append(f"  {take} {each.name}")
+        if each.place.repository:
+            take = f"git push {redact(each.place.repository)} --delete"
+        commands.append(f"  {take} {each.place.branch}")
     return (
         f"it cannot be told which is the status branch of this fleet: {' or '.join(found)}. Commits of {mirror.branch} "
         "name each of them in treeplane.yaml, each holds a record of the fleet, and the data directory, which would "

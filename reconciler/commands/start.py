@@ -27,6 +27,7 @@ from reconciler.signatures.signers import Signers
 from reconciler.signatures.verifier import NotVerified, Verifier
 from reconciler.statusbranch import format
 from reconciler.statusbranch.claim import TAKES_OVER, Claim, Finding, claim_of, find
+from reconciler.statusbranch.naming import served_by
 from reconciler.statusbranch.recorded import RecordedFleet
 
 log = logging.getLogger(__name__)
@@ -90,6 +91,8 @@ class Start:
     def _begin(self, heads: Heads) -> Beginning | None:
         """None where it has to be looked at again."""
         ours, published = self._mirror.status(), heads.status
+        if ours is None and published is not None and heads.desired is not None and self._mirror.is_apart:
+            self._check_fleet(heads.desired, published)
         theirs = published if published is not None else ours
         match find(self._repo, ours, published, self._installation.is_own, self._is_signed):
             case Finding.OURS | Finding.NOBODYS:
@@ -198,6 +201,24 @@ class Start:
 
     def _epoch(self, commit: str | None) -> int:
         return max(1, claim_of(self._repo, commit).epoch) if commit is not None else 1
+
+    def _check_fleet(self, head: str, published: str) -> None:
+        """A repository that the status branch has of its own may have somebody else's, or none at all: who copied
+        treeplane.yaml has copied its name."""
+        place = self._mirror.status_place
+        hint = "Name another repository, or another branch (spec.statusBranch), in treeplane.yaml, and start again"
+        if not served_by(self._repo, published):
+            raise StartRefused(
+                f"{place} ({published:.10}) is no status branch: its newest commit was not made by a server, or names "
+                f"a commit that is not there. Nothing is written over it. {hint}, or have it point to the last commit "
+                "of a server's"
+            )
+        theirs, ours = RecordedFleet(self._repo, published).facts().id, self._fleet(head)
+        if theirs != ours:
+            raise StartRefused(
+                f"{place} is that of another fleet, {theirs}, and this one is {ours}. {hint}. If it is the same "
+                f"fleet, whose history was written anew, say so in treeplane.yaml: metadata.uid: {theirs}"
+            )
 
     def _check_branch(self, heads: Heads, recorded: RecordedFleet) -> None:
         """The status branch belongs to one branch. Another one takes it over only where that was renamed to it: the old

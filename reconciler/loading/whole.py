@@ -21,7 +21,9 @@ from reconciler.loading.step import SafetyLimits
 from reconciler.loading.trees import Trees
 from reconciler.plan import bootstrap, system
 from reconciler.plan.deletions import Limits
+from reconciler.repository.errors import redact
 from reconciler.repository.objects import Repository
+from reconciler.repository.statusplace import StatusPlace
 from reconciler.statusbranch.format import is_apart
 
 _KEPT = 8
@@ -75,10 +77,8 @@ class Whole:
             text = f"metadata.uid is {config.uid}, but this fleet is {fleet.fleet}"
             problems = (LayoutError(FILE, 0, 0, text, "restore it: all identities hang on it"),)
         served, _ = self.config(fleet.commit)
-        if config is not None and served is not None and config.status_branch != served.status_branch:
-            text = f"spec.statusBranch is {config.status_branch}, but this fleet's status is on {served.status_branch}"
-            hint = "restore it: what was recorded there would count as lost"
-            problems = (*problems, LayoutError(FILE, 0, 0, text, hint))
+        if config is not None and served is not None:
+            problems = (*problems, *_moved_status(config.status_place, served.status_place))
         return (None, problems) if problems else (config, ())
 
     def limits(self, fleet: FleetRecord) -> SafetyLimits:
@@ -114,3 +114,16 @@ class Whole:
         if fleet != tree.fleet(self._store):
             self._store.write(tree.put_fleet(fleet)).result()
         self._trees.stand(fleet)
+
+
+def _moved_status(place: StatusPlace, served: StatusPlace) -> list[LayoutError]:
+    """What is wrong with a commit that has the status branch somewhere else."""
+    hint = "restore it: what was recorded there would count as lost"
+    said = []
+    if place.branch != served.branch:
+        said.append(f"spec.statusBranch is {place.branch}, but this fleet's status is on {served.branch}")
+    if place.repository != served.repository:
+        named = redact(place.repository) or "not there"
+        where = f"in {redact(served.repository)}" if served.repository else "in the fleet's own repository"
+        said.append(f"spec.status.repository is {named}, but this fleet's status is {where}")
+    return [LayoutError(FILE, 0, 0, text, hint) for text in said]

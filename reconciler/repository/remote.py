@@ -26,7 +26,7 @@ from reconciler.repository.objects import Repository
 from reconciler.repository.shared import SharedLock
 from reconciler.repository.write import move_ref
 
-_TRACKED = "refs/remotes/origin/"
+SOURCE = "origin"
 _HEADS = "refs/heads/"
 _AWAY = "check the URL, the network and your credentials; it is tried again"
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -53,13 +53,20 @@ DEFAULT = RemoteSettings()
 class Remote:
     """One URL, whose branches are tracked in `repository`. Methods are safe from every thread, of several processes."""
 
-    def __init__(self, repository: Repository, url: str, settings: RemoteSettings = DEFAULT) -> None:
+    def __init__(
+        self, repository: Repository, url: str, settings: RemoteSettings = DEFAULT, name: str = SOURCE
+    ) -> None:
+        """`name`: by which its branches are tracked there; no two share one."""
         self._repository = repository
         self._url = url
         self._settings = settings
-        self._looking = SharedLock(repository.git_dir / "treeplane-looking")
+        self._tracked = f"refs/remotes/{name}/"
+        # One file of git's says what the last fetch brought, and it is the source's.
+        self._by_name = name == SOURCE
+        suffix = "" if self._by_name else f"-{name}"
+        self._looking = SharedLock(repository.git_dir / f"treeplane-looking{suffix}")
         # Of the tracked branches, and of how often we have pushed.
-        self._tracking = SharedLock(repository.git_dir / "treeplane-tracking")
+        self._tracking = SharedLock(repository.git_dir / f"treeplane-tracking{suffix}")
         self._until = math.inf
 
     def close(self, seconds: float) -> None:
@@ -116,7 +123,7 @@ class Remote:
     def tracked(self, branch: str) -> str | None:
         """Where the branch stood when it was last looked at, or pushed."""
         with self._tracking:
-            return self._repository.ref(_TRACKED + branch)
+            return self._repository.ref(self._tracked + branch)
 
     def push(self, branch: str, commit: str, expected: str | None) -> None:
         """Makes `commit` the branch's if that still is `expected` (None: does not exist). Raises PushRejected,
@@ -147,7 +154,8 @@ class Remote:
             raise RepositoryUnreadable(f"{redact(self._url)} does not take {ref}: {answer.error}", _AWAY)
 
     def _track(self, branch: str, commit: str | None) -> None:
-        move_ref(self._repository, _TRACKED + branch, commit, self._repository.ref(_TRACKED + branch))
+        ref = self._tracked + branch
+        move_ref(self._repository, ref, commit, self._repository.ref(ref))
 
     def _fetched(self, branches: list[str]) -> list[str | None]:
         """Where the branches stand, with their objects here."""
@@ -166,17 +174,20 @@ class Remote:
 
     def _brought(self, new: Mapping[str, str]) -> dict[str, str | None]:
         """Fetches branches that are said to be at these commits. Where they are by now, with all their objects."""
+        # By its id nobody has to be told afterwards at which commit a branch was.
+        wanted = [_HEADS + branch for branch in new] if self._by_name else [*new.values()]
+        quietly = [] if self._by_name else ["--no-write-fetch-head"]
         with incoming(self._repository.git_dir) as aside:
             answer = self._run(
                 # The refs move later; whatever somebody has configured for `origin`, none moves here.
-                *("fetch", "--progress", "--no-tags", "--refmap=", "origin", *(_HEADS + branch for branch in new)),
+                *("fetch", "--progress", "--no-tags", "--refmap=", *quietly, "origin", *wanted),
                 patience=self._settings.fetch,
                 variables=aside.variables(new.values()),
             )
             if answer.code != 0:
                 raise RepositoryUnreadable(f"{redact(self._url)} cannot be fetched: {answer.error}", _AWAY)
             aside.take()
-            there = aside.branches()
+            there = aside.branches() if self._by_name else new
         return {branch: there.get(branch) for branch in new}
 
     def _run(self, *arguments: str, patience: Patience, variables: Mapping[str, str] = _NONE) -> GitAnswer:
