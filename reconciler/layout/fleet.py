@@ -15,11 +15,11 @@ from reconciler.layout.schemas import check
 from reconciler.layout.yamldoc import line_of, parse
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
-from reconciler.repository.statusplace import StatusPlace, fault
+from reconciler.repository.statusaddress import StatusAddress, fault
 
 FILE = "treeplane.yaml"
 STATUS_BRANCH = "treeplane/status"
-STATUS_PLACE = StatusPlace(STATUS_BRANCH)
+STATUS_PLACE = StatusAddress(STATUS_BRANCH)
 TAKE, REFUSE = "Take", "Refuse"
 AUTHENTICATED = "Authenticated"
 UNSIGNED, HEAD, EVERY = "None", "Head", "Every"
@@ -54,8 +54,8 @@ class FleetConfig:
     shared: tuple[str, ...] = ()
 
     @property
-    def status_place(self) -> StatusPlace:
-        return StatusPlace(self.status_branch, self.status_repository)
+    def status_place(self) -> StatusAddress:
+        return StatusAddress(self.status_branch, self.status_repository)
 
     @property
     def asks_who(self) -> bool:
@@ -73,7 +73,7 @@ def read_fleet(repo: Repository, tree_id: str) -> FleetConfig:
     return parse_fleet(repo.blob(entry.id))
 
 
-def status_place(repo: Repository, commit: str | None) -> StatusPlace:
+def status_place(repo: Repository, commit: str | None) -> StatusAddress:
     """Where the status branch is, as a commit says: the served one, or the first that is to be served. One that cannot
     be read, or that says nothing, leaves it at the usual place."""
     try:

@@ -23,7 +23,7 @@ from reconciler.plan import bootstrap, system
 from reconciler.plan.deletions import Limits
 from reconciler.repository.errors import redact
 from reconciler.repository.objects import Repository
-from reconciler.repository.statusplace import StatusPlace
+from reconciler.repository.statusaddress import StatusAddress
 from reconciler.statusbranch.format import is_apart
 
 _KEPT = 8
@@ -116,7 +116,7 @@ class Whole:
         self._trees.stand(fleet)
 
 
-def _moved_status(place: StatusPlace, served: StatusPlace) -> list[LayoutError]:
+def _moved_status(place: StatusAddress, served: StatusAddress) -> list[LayoutError]:
     """What is wrong with a commit that has the status branch somewhere else."""
     hint = "restore it: what was recorded there would count as lost"
     said = []

@@ -2,23 +2,20 @@
 
 Called by the loader (what is desired), the status writer (what was published) and the command line. Of a source on this
 machine the mirror borrows the objects (git's alternates) and reads the refs where they are (see local); for a URL see
-remote. The status branch may be in a repository of its own (see statusplace), which is a URL: neither of the two is
+remote. The status branch may be in a repository of its own (see statusaddress), which is a URL: neither of the two is
 waited for when the other is looked at.
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import logging
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from reconciler.repository import library, locks, remote
 from reconciler.repository.chain import endings, goes_on
-from reconciler.repository.errors import PushRejected, RepositoryError, RepositoryUnreadable, StatusAway, redact
+from reconciler.repository.errors import PushRejected, RepositoryError, RepositoryUnreadable, redact
 from reconciler.repository.keep import keep
 from reconciler.repository.local import Local
 from reconciler.repository.objects import Repository
@@ -26,7 +23,8 @@ from reconciler.repository.origin import incomplete
 from reconciler.repository.remote import Remote, RemoteSettings
 from reconciler.repository.repositories import Repositories
 from reconciler.repository.source import is_git_dir, kind_of_source
-from reconciler.repository.statusplace import StatusPlace, barred
+from reconciler.repository.statusaddress import StatusAddress
+from reconciler.repository.statusremote import StatusRemote, status_remote
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +37,6 @@ HISTORY = "refs/treeplane/status/"
 SERVED_REF = "refs/treeplane/served"
 """Keeps the objects of the served commit."""
 _FORMER_STATUS_REF = "refs/treeplane/status"
-_STATUS_SOURCE = "status"
-"""How the names begin by which the branches of other repositories are tracked."""
 
 
 class Heads(NamedTuple):
@@ -48,31 +44,6 @@ class Heads(NamedTuple):
 
     desired: str | None
     status: str | None
-
-
-class Elsewhere(NamedTuple):
-    """Another repository that a status branch may be in, as it is asked where its branches are."""
-
-    remote: Remote
-
-    def branches(self) -> list[str]:
-        """Full names. Raises StatusAway."""
-        with _status():
-            return self.remote.branches()
-
-    def newest(self, name: str) -> str | None:
-        """Where one stands, its objects here. Raises StatusAway."""
-        with _status():
-            return self.remote.look([name])[0]
-
-
-@contextlib.contextmanager
-def _status() -> Iterator[None]:
-    """What is wrong is wrong with the status branch's own repository."""
-    try:
-        yield
-    except RepositoryUnreadable as error:
-        raise StatusAway(error.what, error.hint) from error
 
 
 class Mirror:
@@ -137,14 +108,15 @@ class Mirror:
         return self.is_apart or self.is_remote
 
     @property
-    def status_place(self) -> StatusPlace:
-        return StatusPlace(self.status_branch, self.status_repository)
+    def status_place(self) -> StatusAddress:
+        return StatusAddress(self.status_branch, self.status_repository)
 
-    def record_at(self, place: StatusPlace) -> bool:
+    def record_at(self, place: StatusAddress) -> bool:
         """From now on the status branch is there; whether it was elsewhere. Raises StatusAway for an address that
         nobody goes to."""
         before = self.status_place
-        self._apart = self._at(place.repository)
+        there = self._at(place.repository)
+        self._apart = there.remote if there is not None else None
         self.status_branch, self.status_repository = place
         return before != place
 
@@ -192,7 +164,7 @@ class Mirror:
         """Where the status branch stands, looked at anew. Raises as `refresh` does."""
         if self._apart is None:
             return self.refresh().status
-        found = Elsewhere(self._apart).newest(self.status_branch)
+        found = StatusRemote(self._apart).newest(self.status_branch)
         if found is not None:
             self.repository.commit(found)
         return found
@@ -223,11 +195,10 @@ class Mirror:
         """Full names of the source's refs below a prefix. Raises RepositoryUnreadable."""
         return self._remote.refs(prefix) if self._remote is not None else self._local.refs(prefix)
 
-    def elsewhere(self, repository: str) -> Mirror | Elsewhere:
+    def elsewhere(self, repository: str) -> Mirror | StatusRemote:
         """What is asked for the branches of the source (""), or of another repository that a status branch may be in.
         Raises StatusAway for an address that nobody goes to."""
-        there = self._at(repository)
-        return self if there is None else Elsewhere(there)
+        return self._at(repository) or self
 
     def status_refs(self, prefix: str) -> list[str]:
         """See `refs`: of the repository that the status branch is in."""
@@ -284,18 +255,10 @@ class Mirror:
             if self.repository.is_ancestor(expected, ended):
                 return
 
-    def _at(self, repository: str) -> Remote | None:
+    def _at(self, repository: str) -> StatusRemote | None:
         """A repository that a status branch may be in; None for the source. It is gone to as git's own configuration
         says, whatever is given for the source."""
-        if not repository:
-            return None
-        why = barred(repository, self.source)
-        if why:
-            hint = "name another one in treeplane.yaml, or leave it out"
-            raise StatusAway(f"spec.status.repository, {redact(repository)}, {why}", hint)
-        # A name for each address: what one had is no news of another.
-        name = f"{_STATUS_SOURCE}-{hashlib.sha256(repository.encode()).hexdigest()[:12]}"
-        return Remote(self.repository, repository, self._settings, name)
+        return status_remote(self.repository, repository, self.source, self._settings) if repository else None
 
     def _desired(self) -> str | None:
         return self._local.desired(self.branch)

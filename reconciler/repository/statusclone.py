@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from reconciler.repository.objects import Repository
-from reconciler.repository.statusplace import StatusPlace
+from reconciler.repository.statusaddress import StatusAddress
 
 _REMOTE = "status"
 """What the remote is called where a command is printed. Any name will do."""
@@ -45,7 +45,7 @@ class StatusClone(NamedTuple):
         return found
 
 
-def fetching(place: StatusPlace) -> str:
+def fetching(place: StatusAddress) -> str:
     """The command that has a clone of the fleet's repository fetch its status branch."""
     if not place.repository:
         return "git fetch origin"

@@ -20,7 +20,7 @@ from reconciler.layout.fleet import FILE, STATUS_PLACE, parse_fleet, status_plac
 from reconciler.layout.yamldoc import parse
 from reconciler.repository.mirror import SERVED_REF, STATUS_REF
 from reconciler.repository.objects import Repository
-from reconciler.repository.statusplace import StatusPlace
+from reconciler.repository.statusaddress import StatusAddress
 from reconciler.statusbranch import format
 from reconciler.statusbranch.claim import claim_of
 
@@ -38,7 +38,7 @@ class Branches(Protocol):
         """Where one stands, its objects at hand."""
 
 
-class Places(Branches, Protocol):
+class KnownBranches(Branches, Protocol):
     """The same of the fleet's own repository, which knows how others are asked."""
 
     def elsewhere(self, repository: str, /) -> Branches:
@@ -48,7 +48,7 @@ class Places(Branches, Protocol):
 class Candidate(NamedTuple):
     """A branch that counts, its newest commit, and the commit that was served by then."""
 
-    place: StatusPlace
+    place: StatusAddress
     commit: str
     served: str
 
@@ -61,7 +61,7 @@ class Undecided(Exception):
         self.candidates = candidates
 
 
-def in_use(repo: Repository, head: str, branch: str, source: Places) -> StatusPlace:
+def in_use(repo: Repository, head: str, branch: str, source: KnownBranches) -> StatusAddress:
     """The place of the status branch of the fleet that is served from `branch`, whose head this is; the head's own word
     where no branch counts. Raises Undecided, and RepositoryError where a repository has to be asked and does not
     answer."""
@@ -77,9 +77,9 @@ def in_use(repo: Repository, head: str, branch: str, source: Places) -> StatusPl
     return found[0].place if found else status_place(repo, head)
 
 
-def places(repo: Repository, head: str) -> list[StatusPlace]:
+def places(repo: Repository, head: str) -> list[StatusAddress]:
     """All places that treeplane.yaml gave the status branch in the history of a commit, the newest first."""
-    found: dict[StatusPlace, None] = {}
+    found: dict[StatusAddress, None] = {}
     for blob in repo.versions(head, FILE):
         try:
             found[parse_fleet(repo.blob(blob)).status_place] = None
@@ -109,7 +109,9 @@ def described(repo: Repository, candidate: Candidate) -> str:
     return f"{candidate.place} (commit {candidate.commit:.10} by {writer}, when {candidate.served:.10} was served)"
 
 
-def _candidates(repo: Repository, known: list[StatusPlace], branch: str, source: Places) -> Iterator[Candidate]:
+def _candidates(
+    repo: Repository, known: list[StatusAddress], branch: str, source: KnownBranches
+) -> Iterator[Candidate]:
     desired = {name.removeprefix("refs/heads/") for name in source.branches()}
     for repository in dict.fromkeys(each.repository for each in known):
         asked = source.elsewhere(repository)

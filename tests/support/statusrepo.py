@@ -18,7 +18,7 @@ from reconciler.commands.teller import Teller
 from reconciler.layout.fleet import STATUS_BRANCH
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.objects import Repository
-from reconciler.repository.statusplace import StatusPlace
+from reconciler.repository.statusaddress import StatusAddress
 
 TREEPLANE = "treeplane.yaml"
 REF = f"refs/heads/{STATUS_BRANCH}"
@@ -77,7 +77,7 @@ def serve(
     """A fleet that was served from its beginning, and recorded there; in its own repository for None."""
     fleet = LoadedFleet(directory)
     address = status.url if status is not None else ""
-    fleet.mirror.record_at(StatusPlace(STATUS_BRANCH, address))
+    fleet.mirror.record_at(StatusAddress(STATUS_BRANCH, address))
     fleet.begin({TREEPLANE: recording_in(address), **(files or {})})
     fleet.publish()
     if close:

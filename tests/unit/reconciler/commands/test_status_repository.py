@@ -16,7 +16,7 @@ from reconciler.commands.installation import Installation
 from reconciler.commands.start import StartRefused
 from reconciler.commands.validate import validate_revision
 from reconciler.repository.objects import Repository
-from reconciler.repository.statusplace import barred
+from reconciler.repository.statusaddress import barred
 from reconciler.repository.write import commit_tree, edit_tree
 from reconciler.statusbranch.clones import fetching_for, recorded_for
 

@@ -15,7 +15,7 @@ from support.statusrepo import REF, StatusRepo
 from apiserver.storage.protocol import Store
 from reconciler.repository.errors import StatusAway
 from reconciler.repository.mirror import STATUS_REF, Mirror
-from reconciler.repository.statusplace import StatusPlace
+from reconciler.repository.statusaddress import StatusAddress
 from reconciler.repository.write import commit_tree, move_ref
 from reconciler.statusbranch.lag import StatusLag, lag_of
 from reconciler.statusbranch.publisher import Publisher, PublisherSettings
@@ -34,7 +34,7 @@ def there(tmp_path: Path) -> StatusRepo:
 def mirror(request: pytest.FixtureRequest, source: FleetRepo, tmp_path: Path, there: StatusRepo) -> Mirror:
     where = str(source.path) if request.param == "here" else f"file://{source.path}"
     made = Mirror(tmp_path / "data", where, "main", "treeplane/status")
-    made.record_at(StatusPlace("treeplane/status", there.url))
+    made.record_at(StatusAddress("treeplane/status", there.url))
     made.refresh()
     return made
 

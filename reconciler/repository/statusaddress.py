@@ -28,7 +28,7 @@ _FORMS = (
 _NAMED = re.compile(r"https?://[^/]*@|ssh://[^/@]*:[^/]*@")
 
 
-class StatusPlace(NamedTuple):
+class StatusAddress(NamedTuple):
     """`repository`: its URL; "" for the fleet's own."""
 
     branch: str
@@ -55,6 +55,6 @@ def barred(repository: str, source: str) -> str:
     beside = urlsplit(source).scheme if "://" in source else "file" if source.startswith("/") else "ssh"
     if scheme == "file" and beside != "file":
         return "is on the server's machine, where the fleet's own repository is not"
-    if scheme == "http" and beside not in ("http", "file"):
+    if scheme == "http" and beside not in ("http", "git", "file"):
         return "is read and written without encryption, as the fleet's own repository is not"
     return ""
