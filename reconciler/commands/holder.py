@@ -524,6 +524,7 @@ def _branch(settings: ReconcileSettings, mirror: Mirror, vouching: Vouching) -> 
         take=settings.take_head,
         command=lambda head: again(settings.command, "--take-head", head),
         keep=mirror.keep,
+        status=settings.status_repository,
         most_objects=settings.most_objects,
         vouching=vouching,
     )

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import NamedTuple
 
 from apiserver.storage.protocol import Store
+from reconciler.commands.again import again
 from reconciler.commands.looking import Looking
 from reconciler.commands.start import StartRefused
 from reconciler.commands.teller import Teller
@@ -17,19 +19,33 @@ from reconciler.controllers.fleetcondition import Trouble
 from reconciler.layout.fleet import status_place
 from reconciler.repository.errors import DivergedStatus, RepositoryError, RepositoryUnreadable, redact
 from reconciler.repository.mirror import Heads, Mirror
+from reconciler.repository.statusaddress import StatusAddress
 from reconciler.repository.watch import HeadWatcher
 from reconciler.statusbranch.naming import Undecided, described, in_use, served_before
 
 _AGAIN = 1.0
 
 
+class StatusSaid(NamedTuple):
+    """What who runs the server says of a status branch that a start has to look for. `repository`: that it is there
+    (see naming). `anew`: a head with which the fleet begins anew, whether or not that repository answers. `command`:
+    of a start."""
+
+    repository: str = ""
+    anew: str = ""
+    command: tuple[str, ...] = ("treeplane", "up")
+
+
+NOTHING_SAID = StatusSaid()
+
+
 class Lookout:
     """`wake` is set when there may be something new, `stop` when the process is to end."""
 
-    def __init__(self, mirror: Mirror, teller: Teller) -> None:
+    def __init__(self, mirror: Mirror, teller: Teller, said: StatusSaid = NOTHING_SAID) -> None:
         self.wake = threading.Event()
         self.stop = threading.Event()
-        self._mirror = mirror
+        self._mirror, self._said = mirror, said
         self._teller = teller
         self.away = False
         """Whether the source did not answer when it was asked last."""
@@ -116,22 +132,25 @@ class Lookout:
             return heads
         moved = self._name(heads.desired)
         if self._mirror.is_apart:
-            return Heads(heads.desired, self._status_apart())
+            return Heads(heads.desired, self._status_apart(heads.desired))
         return self._mirror.refresh_source() if moved else heads
 
-    def _status_apart(self) -> str | None:
+    def _status_apart(self, head: str) -> str | None:
         """Where the status branch stands in its own repository. One that is away delays nothing where it is known here
         what it had; else nobody can tell whether this fleet was served before."""
         self.status_away = False
         try:
             return self._mirror.refresh_status()
         except RepositoryError as error:
-            if self._mirror.status() is None:
+            if self._mirror.status() is None and self._said.anew != head:
+                anew = again(self._said.command, "--new-identities", head)
                 raise RepositoryUnreadable(
                     f"nothing is recorded here, and the status branch is in a repository of its own "
                     f"(spec.status.repository): {error.what}",
-                    "nothing is served before it answers. Let this server's git reach it: "
-                    f"git ls-remote {self._mirror.status_name}",
+                    "nothing is served before it answers. Let this server's git reach it:\n"
+                    f"  git ls-remote {self._mirror.status_name}\n"
+                    "Or, if it is gone for good, begin with new identities, on purpose and for this commit alone:\n"
+                    f"  {anew}",
                 ) from error
             self.status_away = True
             self._teller.status_branch(f"the status branch's repository: {error}")
@@ -144,7 +163,7 @@ class Lookout:
             return None
         try:
             self._name(heads.desired)
-            status = self._status_apart() if self._mirror.is_apart else self._mirror.last_seen().status
+            status = self._status_apart(heads.desired) if self._mirror.is_apart else self._mirror.last_seen().status
         except RepositoryError:
             return None
         return Heads(heads.desired, status)
@@ -154,14 +173,15 @@ class Lookout:
         mirror = self._mirror
         known = served_before(mirror.repository)
         try:
-            found = (
-                status_place(mirror.repository, known)
-                if known
-                else in_use(mirror.repository, head, mirror.branch, mirror)
-            )
+            found = status_place(mirror.repository, known) if known else self._found(head)
         except Undecided as error:
             raise StartRefused(undecided(mirror, error)) from error
         return mirror.record_at(found)
+
+    def _found(self, head: str) -> StatusAddress:
+        if self._said.anew == head:
+            return status_place(self._mirror.repository, head)
+        return in_use(self._mirror.repository, head, self._mirror.branch, self._mirror, self._said.repository)
 
 
 def undecided(mirror: Mirror, error: Undecided) -> str:

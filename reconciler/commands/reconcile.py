@@ -16,7 +16,7 @@ from apiserver.registry import tree
 from apiserver.storage.protocol import NoSpace, Store
 from reconciler.commands.holder import Holder
 from reconciler.commands.installation import Installation
-from reconciler.commands.lookout import Lookout
+from reconciler.commands.lookout import Lookout, StatusSaid
 from reconciler.commands.mainstore import open_for
 from reconciler.commands.observer import Observer
 from reconciler.commands.pulse import Pulse, end_without
@@ -54,7 +54,8 @@ class Reconciler:
         self._renderer = renderer_of_server(settings.data_dir, settings.rendering_kubectl, settings.rendering_helm)
         self._store: Store | None = None
         self._mirror = Mirror(settings.data_dir, settings.source, settings.branch, STATUS_BRANCH)
-        self._lookout = Lookout(self._mirror, self._teller)
+        said = StatusSaid(settings.status_repository, settings.new_identities, settings.command)
+        self._lookout = Lookout(self._mirror, self._teller, said)
 
     def stop(self) -> None:
         self._mirror.close(_LAST)

@@ -18,7 +18,7 @@ from reconciler.commands.traces import trace
 from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import read_fleet
 from reconciler.loading.realtargets import real_targets
-from reconciler.repository.errors import PushRejected
+from reconciler.repository.errors import PushRejected, StatusAway
 from reconciler.repository.messages import with_trailers
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.write import commit_tree, edit_tree
@@ -91,8 +91,8 @@ class Start:
     def _begin(self, heads: Heads) -> Beginning | None:
         """None where it has to be looked at again."""
         ours, published = self._mirror.status(), heads.status
-        if ours is None and published is not None and heads.desired is not None and self._mirror.is_apart:
-            self._check_fleet(heads.desired, published)
+        if self._mirror.is_apart and heads.desired is not None and published not in (None, ours):
+            self._check_fleet(heads.desired, ours, str(published))
         theirs = published if published is not None else ours
         match find(self._repo, ours, published, self._installation.is_own, self._is_signed):
             case Finding.OURS | Finding.NOBODYS:
@@ -123,10 +123,17 @@ class Start:
         head = beginning.heads.desired
         if beginning.recorded is not None or head is None:
             return False
-        found = trace(self._mirror, self._installation, self._fleet(head), head)
+        on_purpose = self._settings.new_identities == head
+        try:
+            found = trace(self._mirror, self._installation, self._fleet(head), head)
+        except StatusAway as error:
+            if not on_purpose:
+                raise
+            log.warning("begins with new identities, although it may have been recorded: %s", error)
+            return True
         if found is None:
             return False
-        if self._settings.new_identities == head:
+        if on_purpose:
             log.warning("begins with new identities, although %s", found.what)
             return True
         again_with = again(self._settings.command, "--new-identities", head)
@@ -202,7 +209,7 @@ class Start:
     def _epoch(self, commit: str | None) -> int:
         return max(1, claim_of(self._repo, commit).epoch) if commit is not None else 1
 
-    def _check_fleet(self, head: str, published: str) -> None:
+    def _check_fleet(self, head: str, known: str | None, published: str) -> None:
         """A repository that the status branch has of its own may have somebody else's, or none at all: who copied
         treeplane.yaml has copied its name."""
         place = self._mirror.status_place
@@ -213,7 +220,8 @@ class Start:
                 f"a commit that is not there. Nothing is written over it. {hint}, or have it point to the last commit "
                 "of a server's"
             )
-        theirs, ours = RecordedFleet(self._repo, published).facts().id, self._fleet(head)
+        theirs = RecordedFleet(self._repo, published).facts().id
+        ours = RecordedFleet(self._repo, known).facts().id if known is not None else self._fleet(head)
         if theirs != ours:
             raise StartRefused(
                 f"{place} is that of another fleet, {theirs}, and this one is {ours}. {hint}. If it is the same "

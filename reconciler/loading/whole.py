@@ -23,7 +23,7 @@ from reconciler.plan import bootstrap, system
 from reconciler.plan.deletions import Limits
 from reconciler.repository.errors import redact
 from reconciler.repository.objects import Repository
-from reconciler.repository.statusaddress import StatusAddress
+from reconciler.repository.statusaddress import OWN, StatusAddress
 from reconciler.statusbranch.format import is_apart
 
 _KEPT = 8
@@ -38,7 +38,9 @@ def ships() -> str:
 class Whole:
     """Of one fleet."""
 
-    def __init__(self, store: Store, repo: Repository, trees: Trees) -> None:
+    def __init__(self, store: Store, repo: Repository, trees: Trees, status: str = "") -> None:
+        """`status`: see BranchSettings."""
+        self._status = status
         self._store, self._repo, self._trees = store, repo, trees
         self._configs: dict[CommitRef, tuple[FleetConfig | None, tuple[LayoutError, ...]]] = {}
         """Of the commits that were asked about last: a load asks about two of them again and again."""
@@ -78,7 +80,7 @@ class Whole:
             problems = (LayoutError(FILE, 0, 0, text, "restore it: all identities hang on it"),)
         served, _ = self.config(fleet.commit)
         if config is not None and served is not None:
-            problems = (*problems, *_moved_status(config.status_place, served.status_place))
+            problems = (*problems, *_moved_status(config.status_place, served.status_place, self._status))
         return (None, problems) if problems else (config, ())
 
     def limits(self, fleet: FleetRecord) -> SafetyLimits:
@@ -116,13 +118,15 @@ class Whole:
         self._trees.stand(fleet)
 
 
-def _moved_status(place: StatusAddress, served: StatusAddress) -> list[LayoutError]:
-    """What is wrong with a commit that has the status branch somewhere else."""
+def _moved_status(place: StatusAddress, served: StatusAddress, may: str) -> list[LayoutError]:
+    """What is wrong with a commit that has the status branch somewhere else. `may`: see BranchSettings.status."""
     hint = "restore it: what was recorded there would count as lost"
     said = []
     if place.branch != served.branch:
         said.append(f"spec.statusBranch is {place.branch}, but this fleet's status is on {served.branch}")
-    if place.repository != served.repository:
+    if place.repository != served.repository and may != (place.repository or OWN):
+        if place.branch == served.branch:
+            hint = f"restore it; or, to move it: treeplane up --status-repository {place.repository or OWN}"
         named = redact(place.repository) or "not there"
         where = f"in {redact(served.repository)}" if served.repository else "in the fleet's own repository"
         said.append(f"spec.status.repository is {named}, but this fleet's status is {where}")

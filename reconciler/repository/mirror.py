@@ -202,7 +202,7 @@ class Mirror:
 
     def status_refs(self, prefix: str) -> list[str]:
         """See `refs`: of the repository that the status branch is in."""
-        return self.refs(prefix) if self._apart is None else self._apart.refs(prefix)
+        return self.refs(prefix) if self._apart is None else StatusRemote(self._apart).refs(prefix)
 
     def incomplete(self) -> str:
         """The command that completes a source which is a shallow or partial clone; "" if it is whole, or a URL."""

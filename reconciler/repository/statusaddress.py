@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 from reconciler.repository.errors import redact
 
 LONGEST = 1024
+OWN = "own"
+"""How who runs the server says that it is the fleet's own repository."""
 _USER = r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
 _PATH = r"(?:/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+/?"

@@ -34,6 +34,11 @@ class StatusRemote(NamedTuple):
         with _status():
             return self.remote.look([name])[0]
 
+    def refs(self, prefix: str) -> list[str]:
+        """Full names of all refs below a prefix. Raises StatusAway."""
+        with _status():
+            return self.remote.refs(prefix)
+
 
 @contextlib.contextmanager
 def _status() -> Iterator[None]:

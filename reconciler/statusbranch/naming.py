@@ -20,7 +20,7 @@ from reconciler.layout.fleet import FILE, STATUS_PLACE, parse_fleet, status_plac
 from reconciler.layout.yamldoc import parse
 from reconciler.repository.mirror import SERVED_REF, STATUS_REF
 from reconciler.repository.objects import Repository
-from reconciler.repository.statusaddress import StatusAddress
+from reconciler.repository.statusaddress import OWN, StatusAddress
 from reconciler.statusbranch import format
 from reconciler.statusbranch.claim import claim_of
 
@@ -61,11 +61,12 @@ class Undecided(Exception):
         self.candidates = candidates
 
 
-def in_use(repo: Repository, head: str, branch: str, source: KnownBranches) -> StatusAddress:
+def in_use(repo: Repository, head: str, branch: str, source: KnownBranches, said: str = "") -> StatusAddress:
     """The place of the status branch of the fleet that is served from `branch`, whose head this is; the head's own word
-    where no branch counts. Raises Undecided, and RepositoryError where a repository has to be asked and does not
-    answer."""
+    where no branch counts. `said`: the repository that it is in (OWN for the fleet's), where who runs the server knows.
+    Raises Undecided, and RepositoryError where a repository has to be asked and does not answer."""
     known = places(repo, head)
+    known = [each for each in known if said in ("", each.repository or OWN)] or known
     if len(known) == 1:
         return known[0]
     foreign = {each.repository for each in known} - {""}

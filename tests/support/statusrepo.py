@@ -10,7 +10,7 @@ from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import LoadedFleet
 
 from reconciler.commands.installation import Installation
-from reconciler.commands.lookout import Lookout
+from reconciler.commands.lookout import NOTHING_SAID, Lookout, StatusSaid
 from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Beginning, Start
@@ -88,14 +88,15 @@ def serve(
 class Server:
     """One that begins with a data directory, which may be empty. `troubles`: what it told, after which it ends."""
 
-    def __init__(self, source: Path | str, data: Path) -> None:
+    def __init__(self, source: Path | str, data: Path, said: StatusSaid = NOTHING_SAID) -> None:
         data.mkdir(exist_ok=True)
         self.troubles: list[str] = []
         self.source, self.data = str(source), data
         self.mirror = Mirror(data, self.source, "main", STATUS_BRANCH)
         self.teller = Teller(Report())
         self.teller.trouble = self._trouble  # type: ignore[method-assign]
-        self.lookout = Lookout(self.mirror, self.teller)
+        self.said = said
+        self.lookout = Lookout(self.mirror, self.teller, said)
 
     def _trouble(self, text: str, kind: object = None) -> None:
         self.troubles.append(text)
@@ -107,7 +108,13 @@ class Server:
         if heads is None:
             return None
         settings = ReconcileSettings(
-            self.data, self.data, source=self.source, url="u", local_url="u", command=("treeplane", "up")
+            self.data,
+            self.data,
+            source=self.source,
+            url="u",
+            local_url="u",
+            command=("treeplane", "up"),
+            new_identities=self.said.anew,
         )
         start = Start(settings, self.mirror, Installation(self.data), self.teller, first=True)
         beginning = start.begin(heads)

@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pytest
 from support.fleetrepo import FleetRepo
-from support.loadedfleet import BEGINNING, A, configmap
+from support.loadedfleet import BEGINNING, A, LoadedFleet, configmap
 from support.statusrepo import REF, TREEPLANE, Server, StatusRepo, begin, recording_in, serve
 
 from reconciler.commands.installation import Installation
+from reconciler.commands.lookout import StatusSaid
 from reconciler.commands.start import StartRefused
 from reconciler.commands.validate import validate_revision
+from reconciler.layout.fleet import STATUS_BRANCH
+from reconciler.loading.heads import BranchSettings
 from reconciler.repository.objects import Repository
-from reconciler.repository.statusaddress import barred
+from reconciler.repository.statusaddress import StatusAddress, barred
 from reconciler.repository.write import commit_tree, edit_tree
 from reconciler.statusbranch.clones import fetching_for, recorded_for
 
@@ -201,6 +204,105 @@ def test_what_the_fleets_own_repository_has_is_a_trace(tmp_path: Path, status: S
     subprocess.run(commands(refused)[0], shell=True, check=True, capture_output=True)
     assert status.head == head
     assert begin(fleet.repo.path, data).recorded is not None
+
+
+# -- moved by who runs the server
+
+
+def moving(fleet: LoadedFleet, address: str) -> None:
+    """The commit is served by a server that was told so, and recorded where the branch was."""
+    fleet.loader = fleet.new_loader(BranchSettings(status=address or "own"))
+    loaded = fleet.commit({TREEPLANE: recording_in(address)})
+    assert not loaded.problems
+    fleet.publish()
+    fleet.mirror.keep_served(fleet.repo.head)
+
+
+@everywhere
+def test_who_runs_the_server_may_move_it(tmp_path: Path, status: StatusRepo, where: Where) -> None:
+    fleet = serve(tmp_path / "fleet", None, close=False)
+    held = fleet.commit({TREEPLANE: recording_in(status.url)})
+    assert f"treeplane up --status-repository {status.url}" in str(held.problems[0])
+    moving(fleet, status.url)
+    assert status.head is None
+    old = fleet.repo.repo.ref(REF)
+    # The next start: what is recorded goes there with all of its history.
+    assert Server(fleet.repo.path, fleet.directory).begin() is not None
+    fleet.mirror.record_at(StatusAddress(STATUS_BRANCH, status.url))
+    fleet.publish()
+    assert status.head == fleet.mirror.status()
+    assert status.repo.has(str(old))
+    assert fleet.repo.repo.ref(REF) == old, "and the old branch stays"
+    found = begin(where(fleet.repo.path), tmp_path / "data")
+    assert found.recorded is not None
+    assert found.recorded.commit.id == status.head
+    fleet.close()
+
+
+def test_a_loss_in_the_middle_of_a_move_does_not_begin_anew(tmp_path: Path, status: StatusRepo) -> None:
+    fleet = serve(tmp_path / "fleet", None, close=False)
+    moving(fleet, status.url)
+    fleet.close()
+    data = tmp_path / "data"
+    with pytest.raises(StartRefused, match="has treeplane/status, where it was before") as refused:
+        begin(fleet.repo.path, data)
+    subprocess.run(commands(refused)[0], shell=True, check=True, capture_output=True)
+    found = begin(fleet.repo.path, data)
+    assert found.recorded is not None
+    assert found.recorded.commit.id == status.head == fleet.repo.repo.ref(REF)
+
+
+def test_it_is_moved_back_too(tmp_path: Path, status: StatusRepo) -> None:
+    fleet = serve(tmp_path / "fleet", status, close=False)
+    moving(fleet, "")
+    server = Server(fleet.repo.path, fleet.directory)
+    assert server.begin() is not None
+    assert not server.mirror.is_apart
+    fleet.mirror.record_at(server.mirror.status_place)
+    fleet.publish()
+    found = begin(fleet.repo.path, tmp_path / "data")
+    assert found.recorded is not None
+    assert found.recorded.commit.id == fleet.repo.repo.ref(REF)
+    fleet.close()
+
+
+def test_what_it_is_moved_to_is_no_other_fleets(tmp_path: Path, status: StatusRepo) -> None:
+    theirs = serve(tmp_path / "theirs", status)
+    fleet = serve(tmp_path / "fleet", None, {f"{A}/app.yaml": configmap(mine="yes")}, close=False)
+    moving(fleet, status.url)
+    fleet.close()
+    with pytest.raises(StartRefused, match=f"is that of another fleet, {theirs.repo.commits[0]}"):
+        Server(fleet.repo.path, fleet.directory).begin()
+
+
+def test_the_word_of_who_runs_the_server_decides_between_several(tmp_path: Path, status: StatusRepo) -> None:
+    fleet = serve(tmp_path / "fleet", status)
+    other = StatusRepo(tmp_path / "other.git")
+    fleet.repo.commit({TREEPLANE: recording_in(other.url)})
+    other.leaves()
+    assert Server(fleet.repo.path, tmp_path / "data").begin() is None
+    beginning = Server(fleet.repo.path, tmp_path / "said", StatusSaid(repository=status.url)).begin()
+    assert beginning is not None
+    assert beginning.recorded is not None
+    assert beginning.recorded.commit.id == status.head
+    nowhere = Server(fleet.repo.path, tmp_path / "nowhere", StatusSaid(repository="file:///nowhere.git"))
+    assert nowhere.begin() is None, "what treeplane.yaml never named is not gone to"
+
+
+def test_one_that_is_gone_for_good_lets_begin_anew_on_purpose(tmp_path: Path, status: StatusRepo) -> None:
+    fleet = serve(tmp_path / "fleet", status)
+    status.leaves()
+    waiting = Server(fleet.repo.path, tmp_path / "data")
+    assert waiting.begin() is None
+    head = fleet.repo.head
+    assert f"treeplane up --new-identities {head}" in waiting.troubles[0]
+    server = Server(fleet.repo.path, tmp_path / "data", StatusSaid(anew=head))
+    server.teller.status_branch = lambda _: None  # type: ignore[method-assign]
+    beginning = server.begin()
+    assert beginning is not None
+    assert beginning.recorded is None
+    other = Server(fleet.repo.path, tmp_path / "other", StatusSaid(anew=fleet.repo.commit({"README.md": "x"})[:-1]))
+    assert other.begin() is None, "it counts for one commit alone"
 
 
 @pytest.mark.parametrize(
