@@ -22,6 +22,9 @@ class Local:
     """One repository, opened anew for each call: it may be moved, packed and collected at any time. `tracked`: whether
     branches count that it tracks; where others push, these may be anybody's."""
 
+    goes_there = False
+    """What is here of other repositories counts."""
+
     def __init__(self, path: str, *, tracked: bool = True) -> None:
         self._path = path
         self._prefixes = (_HEADS, _TRACKED) if tracked else (_HEADS,)

@@ -50,6 +50,9 @@ class Mirror:
     """`repository` reads every object of source and mirror, and is where new status commits are written;
     `repositories`: those that commits are read from, this one and those of sources."""
 
+    goes_there = True
+    """Other repositories that a status branch may be in are asked where they are."""
+
     def __init__(
         self,
         data_dir: Path,
@@ -135,7 +138,8 @@ class Mirror:
 
     def clear_status_locks(self) -> None:
         """The same of refs that only who records moves, while another process loads."""
-        locks.clear_refs(self.repository.git_dir, [STATUS_REF, HISTORY])
+        tracked = [self._apart.tracks] if self._apart is not None else []
+        locks.clear_refs(self.repository.git_dir, [STATUS_REF, HISTORY, *tracked])
         if not self.is_remote:
             locks.clear_own(self._local.open(), [f"refs/heads/{self.status_branch}"])
 

@@ -60,7 +60,8 @@ class Remote:
         self._repository = repository
         self._url = url
         self._settings = settings
-        self._tracked = f"refs/remotes/{name}/"
+        self.tracks = f"refs/remotes/{name}/"
+        """Below which its branches are tracked."""
         # One file of git's says what the last fetch brought, and it is the source's.
         self._by_name = name == SOURCE
         suffix = "" if self._by_name else f"-{name}"
@@ -123,7 +124,7 @@ class Remote:
     def tracked(self, branch: str) -> str | None:
         """Where the branch stood when it was last looked at, or pushed."""
         with self._tracking:
-            return self._repository.ref(self._tracked + branch)
+            return self._repository.ref(self.tracks + branch)
 
     def push(self, branch: str, commit: str, expected: str | None) -> None:
         """Makes `commit` the branch's if that still is `expected` (None: does not exist). Raises PushRejected,
@@ -154,7 +155,7 @@ class Remote:
             raise RepositoryUnreadable(f"{redact(self._url)} does not take {ref}: {answer.error}", _AWAY)
 
     def _track(self, branch: str, commit: str | None) -> None:
-        ref = self._tracked + branch
+        ref = self.tracks + branch
         move_ref(self._repository, ref, commit, self._repository.ref(ref))
 
     def _fetched(self, branches: list[str]) -> list[str | None]:

@@ -39,7 +39,10 @@ class Branches(Protocol):
 
 
 class KnownBranches(Branches, Protocol):
-    """The same of the fleet's own repository, which knows how others are asked."""
+    """The same of the fleet's own repository, which knows how others are asked. `goes_there`: by going there, and not
+    by what is here of them."""
+
+    goes_there: bool
 
     def elsewhere(self, repository: str, /) -> Branches:
         """Where the branches of another repository are; of this one for ""."""
@@ -70,7 +73,7 @@ def in_use(repo: Repository, head: str, branch: str, source: KnownBranches, said
     if len(known) == 1:
         return known[0]
     foreign = {each.repository for each in known} - {""}
-    if len(foreign) > _MOST:
+    if source.goes_there and len(foreign) > _MOST:
         raise Undecided([], f"{FILE} named {len(foreign)} repositories for it, which are not all asked")
     found = list(_candidates(repo, known, branch, source))
     if len(found) > 1:

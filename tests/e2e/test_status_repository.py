@@ -91,7 +91,7 @@ def wrong(server: Plane) -> str:
 
 @pytest.mark.slow
 def test_a_forge_that_takes_no_push(plane: Callable[..., Plane], forge: Forge, tmp_path: Path, eventually: Any) -> None:
-    server = plane(forge.url, "--poll", "1")
+    server = plane(forge.url, "--poll", "1", "--roles", "apart")
     eventually(forge.head, 30, "the status is there")
     uid = server.get(OBJECT)["metadata"]["uid"]
     assert not Clone(forge.folder / "fleet.git").git("for-each-ref", REF), "and not in the fleet's own repository"

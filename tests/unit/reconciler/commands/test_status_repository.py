@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -22,6 +23,8 @@ from reconciler.repository.objects import Repository
 from reconciler.repository.statusaddress import StatusAddress, barred
 from reconciler.repository.write import commit_tree, edit_tree
 from reconciler.statusbranch.clones import fetching_for, recorded_for
+
+PAGE = Path(__file__).parents[4] / "docs" / "repositories.md"
 
 Where = Callable[[Path], Path | str]
 SOURCES: dict[str, Where] = {"here": lambda path: path, "a URL": lambda path: f"file://{path}"}
@@ -165,11 +168,17 @@ def test_of_several_repositories_each_has_to_answer(tmp_path: Path, status: Stat
 
 
 def test_who_names_many_repositories_has_none_of_them_asked(tmp_path: Path) -> None:
+    """By a server. A clone asks nobody, and knows as ever."""
     fleet = serve(tmp_path / "fleet", None)
     for number in range(6):
         fleet.repo.commit({TREEPLANE: recording_in(f"https://127.0.0.1:1/{number}.git")})
     with pytest.raises(StartRefused, match="named 6 repositories for it, which are not all asked"):
         Server(fleet.repo.path, tmp_path / "data").begin()
+    repo = Repository(fleet.repo.path)
+    for tracked in (True, False):
+        recorded = recorded_for(repo, fleet.repo.head, tracked=tracked)
+        assert recorded is not None
+        assert recorded.source.id == fleet.repo.commits[0]
 
 
 def test_a_forged_one_does_not_win(tmp_path: Path, status: StatusRepo) -> None:
@@ -303,6 +312,18 @@ def test_one_that_is_gone_for_good_lets_begin_anew_on_purpose(tmp_path: Path, st
     assert beginning.recorded is None
     other = Server(fleet.repo.path, tmp_path / "other", StatusSaid(anew=fleet.repo.commit({"README.md": "x"})[:-1]))
     assert other.begin() is None, "it counts for one commit alone"
+
+
+def test_one_whose_address_changed_is_found_by_what_the_page_says(
+    tmp_path: Path, status: StatusRepo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = serve(tmp_path / "fleet", status)
+    moved = status.path.rename(tmp_path / "moved.git")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    [typed] = re.findall(r"`(git config --global url\.<new address>[^`]*)`", PAGE.read_text())
+    words = typed.replace("<new address>", f"file://{moved}").replace("<old address>", status.url).split()
+    subprocess.run(words, check=True)
+    assert begin(fleet.repo.path, tmp_path / "data").recorded is not None
 
 
 @pytest.mark.parametrize(
