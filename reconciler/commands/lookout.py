@@ -63,6 +63,7 @@ class Lookout:
         while not self.stop.is_set():
             try:
                 heads = self._named()
+                self.away = False
                 if heads.desired is not None:
                     return heads
                 self._teller.trouble(f"the repository has no branch {self._mirror.branch}: push one")

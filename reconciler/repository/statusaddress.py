@@ -19,7 +19,8 @@ OWN = "own"
 """How who runs the server says that it is the fleet's own repository."""
 _USER = r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
-_PATH = r"(?:/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+/?"
+_PATH = r"(?:/[A-Za-z0-9._~+,=:@%-]+)+/?"
+"""Nothing that means something to a shell: the address stands in commands that are printed to be typed."""
 _FORMS = (
     re.compile(rf"https?://{_HOST}{_PATH}"),
     re.compile(rf"ssh://{_USER}{_HOST}{_PATH}"),

@@ -50,11 +50,19 @@ def _status() -> Iterator[None]:
 
 
 def status_remote(mirror: Repository, address: str, source: str, settings: RemoteSettings) -> StatusRemote:
-    """What treeplane.yaml of the repository at `source` names. Raises StatusAway for an address that nobody goes to."""
+    """What treeplane.yaml of the repository at `source` names. Of `settings`, which are the source's, the patience
+    counts alone. Raises StatusAway for an address that nobody goes to."""
     why = barred(address, source)
     if why:
         hint = "name another one in treeplane.yaml, or leave it out"
         raise StatusAway(f"spec.status.repository, {redact(address)}, {why}", hint)
     # A name for each address: what one had is no news of another.
     name = f"{_NAME}-{hashlib.sha256(address.encode()).hexdigest()[:12]}"
-    return StatusRemote(Remote(mirror, address, settings, name))
+    patience = RemoteSettings(
+        ask=settings.ask,
+        fetch=settings.fetch,
+        push=settings.push,
+        stall=settings.stall,
+        connect=settings.connect,
+    )
+    return StatusRemote(Remote(mirror, address, patience, name))
