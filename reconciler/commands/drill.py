@@ -19,7 +19,7 @@ from reconciler.commands.rendering import renderer_of_user
 from reconciler.drilling.freshclone import NothingRecorded, clone
 from reconciler.drilling.rehearsal import rehearse
 from reconciler.drilling.result import Drill, point_of
-from reconciler.repository.errors import RepositoryError
+from reconciler.repository.errors import RepositoryError, StatusAway
 from reconciler.repository.gitversion import require_git
 from reconciler.repository.library import set_fsync
 from reconciler.repository.source import is_repository, kind_of_source
@@ -49,7 +49,8 @@ def drill(source: str, branch: str, keys: Path | None, folder: str = "") -> Dril
         except KeysError as error:
             raise Failure(str(error)) from error
         except RepositoryError as error:
-            raise Failure(str(error), code=BUSY if kind_of_source(where) == "url" else BROKEN) from error
+            asked = isinstance(error, StatusAway) or kind_of_source(where) == "url"
+            raise Failure(str(error), code=BUSY if asked else BROKEN) from error
 
 
 def exit_code(found: Drill) -> int:

@@ -178,8 +178,9 @@ class Holder:
             epoch=epoch,
             ended=installation.ended,
             anew=self._anew,
-            away=self._lookout.away,
+            away=self._lookout.away or self._lookout.status_away,
             status_branch=self._mirror.status_branch,
+            status_repository=self._mirror.status_repository,
             loading=self._station.roles.whose(Work.LOADING),
         )
         if self._lends():
@@ -541,6 +542,7 @@ def _branch(settings: ReconcileSettings, mirror: Mirror, vouching: Vouching) -> 
         take=settings.take_head,
         command=lambda head: again(settings.command, "--take-head", head),
         keep=mirror.keep,
+        status=settings.status_repository,
         most_objects=settings.most_objects,
         vouching=vouching,
     )

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import NamedTuple
 
 from apiserver.metrics.fleet import COMMITS_SEEN, PHASES
+from apiserver.model.redaction import redact
 from apiserver.storage.protocol import Store
+from reconciler.commands.again import again
 from reconciler.commands.looking import Looking
 from reconciler.commands.start import StartRefused
 from reconciler.commands.teller import Teller
 from reconciler.controllers.fleetcondition import Trouble
-from reconciler.layout.fleet import status_branch
-from reconciler.repository.errors import DivergedStatus, RepositoryError
+from reconciler.layout.fleet import status_place
+from reconciler.repository.errors import DivergedStatus, RepositoryError, RepositoryUnreadable
 from reconciler.repository.mirror import Heads, Mirror
+from reconciler.repository.statusaddress import StatusAddress
 from reconciler.repository.watch import HeadWatcher
 from reconciler.statusbranch.clones import stood_in
 from reconciler.statusbranch.naming import Undecided, described, in_use, served_before
@@ -25,16 +29,31 @@ from reconciler.statusbranch.naming import Undecided, described, in_use, served_
 _AGAIN = 1.0
 
 
+class StatusSaid(NamedTuple):
+    """What who runs the server says of a status branch that a start has to look for. `repository`: that it is there
+    (see naming). `anew`: a head with which the fleet begins anew, whether or not that repository answers. `command`:
+    of a start."""
+
+    repository: str = ""
+    anew: str = ""
+    command: tuple[str, ...] = ("treeplane", "up")
+
+
+NOTHING_SAID = StatusSaid()
+
+
 class Lookout:
     """`wake` is set when there may be something new, `stop` when the process is to end."""
 
-    def __init__(self, mirror: Mirror, teller: Teller) -> None:
+    def __init__(self, mirror: Mirror, teller: Teller, said: StatusSaid = NOTHING_SAID) -> None:
         self.wake = threading.Event()
         self.stop = threading.Event()
-        self._mirror = mirror
+        self._mirror, self._said = mirror, said
         self._teller = teller
         self.away = False
         """Whether the source did not answer when it was asked last."""
+        self.status_away = False
+        """The same of a repository that the status branch has of its own, at the start."""
         self.began, self.why = 0.0, ""
         """When that look began (seconds since 1970), and what was wrong."""
         self.looking = Looking()
@@ -43,12 +62,13 @@ class Lookout:
 
     def first(self) -> Heads | None:
         """Waits until the repository answers and has the branch; None at the end. One that is away, but was seen
-        before, delays nothing: what runs is kept running. From here on the status branch has the name that the commit
-        gives it that was served last; at a start that knows of none, see naming. Raises Refused where that cannot
-        tell."""
+        before, delays nothing: what runs is kept running. From here on the status branch is where the commit says that
+        was served last; at a start that knows of none, see naming. One in a repository of its own has to answer unless
+        what it had is here. Raises Refused where that cannot tell."""
         while not self.stop.is_set():
             try:
                 heads = self._named()
+                self.away = False
                 if heads.desired is not None:
                     return heads
                 self._teller.trouble(f"the repository has no branch {self._mirror.branch}: push one")
@@ -61,10 +81,11 @@ class Lookout:
         return None
 
     def look(self) -> Heads | None:
-        """Asks the source; None where it does not answer."""
+        """Asks the source; None where it does not answer. A status branch that is elsewhere is where it was seen
+        last."""
         began, at = time.time(), time.monotonic()
         try:
-            heads = self._mirror.refresh()
+            heads = self._mirror.refresh_source()
         except RepositoryError as error:
             self._failed(error)
             self.began = began
@@ -77,6 +98,17 @@ class Lookout:
         self.looking.answers()
         self._teller.over(Trouble.REMOTE_AWAY, Trouble.STATUS_BRANCH_DIVERGED)
         return heads
+
+    def look_at_status(self) -> bool:
+        """Asks the repository that the status branch has of its own, for who observes; whether it answers."""
+        try:
+            self._mirror.refresh_status()
+        except RepositoryError as error:
+            self._teller.status_branch(f"the status branch's repository: {error}")
+            return False
+        self._teller.status_branch("")
+        self.wake.set()
+        return True
 
     def heads(self) -> Heads | None:
         """As they are by now; of a URL, as it was last seen."""
@@ -105,10 +137,34 @@ class Lookout:
         self._teller.trouble(str(error), Trouble.STATUS_BRANCH_DIVERGED if diverged else Trouble.REMOTE_AWAY)
 
     def _named(self) -> Heads:
-        heads = self._mirror.refresh()
-        if heads.desired is not None and self._name(heads.desired):
-            return self._mirror.refresh()
-        return heads
+        heads = self._mirror.refresh_source()
+        if heads.desired is None:
+            return heads
+        moved = self._name(heads.desired)
+        if self._mirror.is_apart:
+            return Heads(heads.desired, self._status_apart(heads.desired))
+        return self._mirror.refresh_source() if moved else heads
+
+    def _status_apart(self, head: str) -> str | None:
+        """Where the status branch stands in its own repository. One that is away delays nothing where it is known here
+        what it had; else nobody can tell whether this fleet was served before."""
+        self.status_away = False
+        try:
+            return self._mirror.refresh_status()
+        except RepositoryError as error:
+            if self._mirror.status() is None and self._said.anew != head:
+                anew = again(self._said.command, "--new-identities", head)
+                raise RepositoryUnreadable(
+                    f"nothing is recorded here, and the status branch is in a repository of its own "
+                    f"(spec.status.repository): {error.what}",
+                    "nothing is served before it answers. Let this server's git reach it:\n"
+                    f"  git ls-remote {self._mirror.status_name}\n"
+                    "Or, if it is gone for good, begin with new identities, on purpose and for this commit alone:\n"
+                    f"  {anew}",
+                ) from error
+            self.status_away = True
+            self._teller.status_branch(f"the status branch's repository: {error}")
+            return self._mirror.last_seen().status
 
     def _seen_before(self) -> Heads | None:
         """What is known of a source that is away, if it was seen before; None where it has to be asked."""
@@ -117,34 +173,39 @@ class Lookout:
             return None
         try:
             self._name(heads.desired)
+            status = self._status_apart(heads.desired) if self._mirror.is_apart else self._mirror.last_seen().status
         except RepositoryError:
             return None
-        return self._mirror.last_seen()
+        return Heads(heads.desired, status)
 
     def _name(self, head: str) -> bool:
-        """Whether the status branch is called otherwise than was thought."""
+        """Whether the status branch is elsewhere than was thought."""
         mirror = self._mirror
         stood_in(mirror.repository, mirror.status())
         known = served_before(mirror.repository)
         try:
-            found = (
-                status_branch(mirror.repository, known)
-                if known
-                else in_use(mirror.repository, head, mirror.branch, mirror)
-            )
+            found = status_place(mirror.repository, known) if known else self._found(head)
         except Undecided as error:
             raise StartRefused(undecided(mirror, error)) from error
-        before, mirror.status_branch = mirror.status_branch, found
-        return before != found
+        return mirror.record_at(found)
+
+    def _found(self, head: str) -> StatusAddress:
+        if self._said.anew == head:
+            return status_place(self._mirror.repository, head)
+        return in_use(self._mirror.repository, head, self._mirror.branch, self._mirror, self._said.repository)
 
 
 def undecided(mirror: Mirror, error: Undecided) -> str:
     """Why there is no start, and what goes on."""
+    if not error.candidates:
+        return f"it cannot be told which is the status branch of this fleet: {error}"
     found = [described(mirror.repository, each) for each in error.candidates]
     source, commands = mirror.source_name, []
     for each in error.candidates:
         take = f"git push {source} --delete" if mirror.is_remote else f"git -C {source} branch -D"
-        commands.append(f"  {take} {each.name}")
+        if each.place.repository:
+            take = f"git push {redact(each.place.repository)} --delete"
+        commands.append(f"  {take} {each.place.branch}")
     return (
         f"it cannot be told which is the status branch of this fleet: {' or '.join(found)}. Commits of {mirror.branch} "
         "name each of them in treeplane.yaml, each holds a record of the fleet, and the data directory, which would "

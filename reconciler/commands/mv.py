@@ -25,6 +25,7 @@ from reconciler.layout.yamldoc import roots
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
+from reconciler.statusbranch.clones import fetching_for
 from reconciler.statusbranch.recorded import RecordedFleet
 
 
@@ -88,9 +89,8 @@ def _uid(repo: Repository, directory: str) -> str:
     head = repo.resolve("HEAD")
     recorded = recorded_for(repo, head) if head is not None else None
     if recorded is None:
-        hint = (
-            "git fetch origin; or write metadata.uid into workspace.yaml, as `kubectl get workspace -o yaml` shows it"
-        )
+        by_hand = "write metadata.uid into workspace.yaml, as `kubectl get workspace -o yaml` shows it"
+        hint = f"{fetching_for(repo, head)}; or {by_hand}"
         raise Failure("this clone has no status branch, which knows the workspace's UID", hint, 2)
     tree = WorkspaceTree(repo, repo.commit(recorded.source.id).tree, recorded.facts().claims)
     place = tree.at(directory)

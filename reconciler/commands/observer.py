@@ -77,8 +77,10 @@ class Observer:
         lookout, data_dir = self._lookout, self._settings.data_dir
         watcher = HeadWatcher(self._settings.source, lookout.ring, self._settings.poll, lookout.looking.planned)
         stop_listening = listen_push(data_dir, lookout.wake.set)
-        stop_asking = bell.listen(data_dir, bell.LOOK, lambda _: lookout.ask(watcher))
-        watcher.start()
+        apart = self._status_watcher()
+        stop_asking = bell.listen(data_dir, bell.LOOK, lambda _: self._asked(watcher, apart))
+        for each in (watcher, *apart):
+            each.start()
         self._tidying.start()
         self._sourcing.start()
         self._lookout.wake.set()
@@ -90,9 +92,23 @@ class Observer:
         finally:
             stop_asking()
             stop_listening()
-            watcher.stop()
+            for each in (watcher, *apart):
+                each.stop()
             self._sourcing.close()
             self._tidying.stop()
+
+    def _status_watcher(self) -> list[HeadWatcher]:
+        """Of a repository that the status branch has of its own."""
+        mirror = self._mirror
+        if not mirror.is_apart:
+            return []
+        return [HeadWatcher(mirror.status_repository, self._lookout.look_at_status, self._settings.poll)]
+
+    def _asked(self, watcher: HeadWatcher, apart: list[HeadWatcher]) -> None:
+        """Somebody wants the repositories looked at now."""
+        self._lookout.ask(watcher)
+        for each in apart:
+            each.ring()
 
     def _look(self) -> None:
         heads = self._lookout.heads()

@@ -21,7 +21,7 @@ from reconciler.commands import tasks
 from reconciler.commands.dataplace import of_disk
 from reconciler.commands.holder import Holder
 from reconciler.commands.installation import Installation
-from reconciler.commands.lookout import Lookout
+from reconciler.commands.lookout import Lookout, StatusSaid
 from reconciler.commands.mainstore import open_for
 from reconciler.commands.observer import Observer
 from reconciler.commands.pulse import Pulse, end_without
@@ -67,7 +67,8 @@ class Reconciler:
             access=settings.access,
             folder=settings.path,
         )
-        self._lookout = Lookout(self._mirror, self._teller)
+        said = StatusSaid(settings.status_repository, settings.new_identities, settings.command)
+        self._lookout = Lookout(self._mirror, self._teller, said)
 
     def stop(self) -> None:
         self._mirror.close(_LAST)

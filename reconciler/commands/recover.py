@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apiserver.auth.files import private_directory, write_private
+from apiserver.model.redaction import redact
 from reconciler.commands.dataplace import LOCK, RECOVERING, only_one, require_place
 from reconciler.commands.drill import drill
 from reconciler.commands.failure import USAGE, Failure
@@ -23,7 +24,6 @@ from reconciler.commands.source import resolve
 from reconciler.drilling.result import Drill
 from reconciler.drilling.telling import as_text
 from reconciler.encryption.agekeys import AgeIdentity, BadKeyFile, identities
-from reconciler.repository.errors import redact
 from reconciler.repository.source import kind_of_source
 from reconciler.saving.archive import BadBackup
 from reconciler.saving.puttingback import DIRECTORY

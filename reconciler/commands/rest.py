@@ -26,6 +26,7 @@ from reconciler.commands.teller import Teller
 from reconciler.commands.tenure import Tenure, tenure_of
 from reconciler.commands.tidying import Tidying
 from reconciler.repository.mirror import Mirror
+from reconciler.repository.statusaddress import StatusAddress
 from reconciler.statusbranch.underway import UnderWayThere
 
 log = logging.getLogger(__name__)
@@ -93,6 +94,7 @@ class Rest:
         mirror = self._mirror = Mirror(
             settings.data_dir, settings.source, settings.branch, tenure.status_branch, access=settings.access
         )
+        mirror.record_at(StatusAddress(tenure.status_branch, tenure.status_repository))
         mirror.clear_status_locks()
         lookout = Lookout(mirror, self._teller)
         lookout.wake = self._wake

@@ -170,6 +170,17 @@ class Reconciling:
             metavar="COMMIT",
         ),
     )
+    status_repository: str = option(
+        "",
+        told=Option(
+            "Where the status branch may be from now on, if a commit names that repository for it; own: the fleet's.",
+            document="The address of a repository, or `own` for the fleet's. A commit that has the status branch there "
+            "(`spec.status.repository` of `treeplane.yaml`) is not held for that; and a server that lost what it had "
+            "looks for it there alone, among those that `treeplane.yaml` ever named. It does nothing else. See "
+            "[repositories](repositories.md#moving-it).",
+            metavar="URL",
+        ),
+    )
     poll: float = option(
         10.0,
         told=Option(

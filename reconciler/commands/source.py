@@ -16,7 +16,7 @@ from apiserver.model.hostedrepository import URL
 from reconciler.commands import fleetfolder
 from reconciler.commands.failure import Failure
 from reconciler.commands.nofleet import require_whole
-from reconciler.layout.fleet import STATUS_BRANCH, status_branch
+from reconciler.layout.fleet import STATUS_BRANCH, status_place
 from reconciler.repository import origin
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.library import Sign
@@ -167,8 +167,8 @@ def _put_there(git_dir: Path, head: str) -> None:
 
 
 def _status_branch(git_dir: Path, data_dir: Path, branch: str, folder: str) -> str:
-    """As the commit names it that was served last; where that is not known, see naming. Where that cannot tell, nothing
-    is served."""
+    """Its name, as the commit has it that was served last; where that is not known, see naming. Where that cannot tell,
+    nothing is served. One in a repository of its own is not asked here."""
     repo, mirror, served = Repository(git_dir, (folder,)), data_dir / "mirror", ""
     if is_git_dir(mirror):
         before = Repository(mirror)
@@ -176,7 +176,7 @@ def _status_branch(git_dir: Path, data_dir: Path, branch: str, folder: str) -> s
         served = served_before(before)
     head = repo.ref(f"refs/heads/{branch}")
     if served or head is None:
-        return status_branch(repo, served or None)
+        return status_place(repo, served or None).branch
     with contextlib.suppress(Undecided):
-        return in_use(repo, head, branch, Local(str(git_dir)))
-    return status_branch(repo, head)
+        return in_use(repo, head, branch, Local(str(git_dir))).branch
+    return status_place(repo, head).branch

@@ -19,7 +19,7 @@ from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import FILE, fleet_id, read_fleet
 from reconciler.layout.tree import TOP
 from reconciler.loading.realtargets import real_targets
-from reconciler.repository.errors import PushRejected
+from reconciler.repository.errors import PushRejected, StatusAway
 from reconciler.repository.folder import joined
 from reconciler.repository.messages import with_trailers
 from reconciler.repository.mirror import Heads, Mirror
@@ -29,7 +29,7 @@ from reconciler.signatures.signers import Signers
 from reconciler.signatures.verifier import NotVerified, Verifier
 from reconciler.statusbranch import format
 from reconciler.statusbranch.claim import TAKES_OVER, Claim, Finding, claim_of, find
-from reconciler.statusbranch.naming import is_moved
+from reconciler.statusbranch.naming import is_moved, served_by
 from reconciler.statusbranch.recorded import RecordedByNewer, RecordedFleet
 
 log = logging.getLogger(__name__)
@@ -95,6 +95,8 @@ class Start:
     def _begin(self, heads: Heads) -> Beginning | None:
         """None where it has to be looked at again."""
         ours, published = self._mirror.status(), heads.status
+        if self._mirror.is_apart and heads.desired is not None and published not in (None, ours):
+            self._check_fleet(heads.desired, ours, str(published))
         theirs = published if published is not None else ours
         for each in {ours, published} - {None}:
             self._refuse_newer(each)
@@ -135,10 +137,17 @@ class Start:
         head = beginning.heads.desired
         if beginning.recorded is not None or head is None:
             return False
-        found = trace(self._mirror, self._installation, self._fleet(head), head)
+        on_purpose = self._settings.new_identities == head
+        try:
+            found = trace(self._mirror, self._installation, self._fleet(head), head)
+        except StatusAway as error:
+            if not on_purpose:
+                raise
+            log.warning("begins with new identities, although it may have been recorded: %s", error)
+            return True
         if found is None:
             return False
-        if self._settings.new_identities == head:
+        if on_purpose:
             log.warning("begins with new identities, although %s", found.what)
             return True
         again_with = again(self._settings.command, "--new-identities", head)
@@ -239,6 +248,25 @@ class Start:
         if not there or not self._repo.is_ancestor(served.id, head):
             why = "does not contain the commit that was served" if there else f"has no {file}"
             raise StartRefused(f"{text}\n{self._settings.branch} {why}, so it did not move there.")
+
+    def _check_fleet(self, head: str, known: str | None, published: str) -> None:
+        """A repository that the status branch has of its own may have somebody else's, or none at all: who copied
+        treeplane.yaml has copied its name."""
+        place = self._mirror.status_place
+        hint = "Name another repository, or another branch (spec.statusBranch), in treeplane.yaml, and start again"
+        if not served_by(self._repo, published):
+            raise StartRefused(
+                f"{place} ({published:.10}) is no status branch: its newest commit was not made by a server, or names "
+                f"a commit that is not there. Nothing is written over it. {hint}, or have it point to the last commit "
+                "of a server's"
+            )
+        theirs = RecordedFleet(self._repo, published).facts().id
+        ours = RecordedFleet(self._repo, known).facts().id if known is not None else self._fleet(head)
+        if theirs != ours:
+            raise StartRefused(
+                f"{place} is that of another fleet, {theirs}, and this one is {ours}. {hint}. If it is the same "
+                f"fleet, whose history was written anew, say so in treeplane.yaml: metadata.uid: {theirs}"
+            )
 
     def _check_branch(self, heads: Heads, recorded: RecordedFleet) -> None:
         """The status branch belongs to one branch. Another one takes it over only where that was renamed to it: the old

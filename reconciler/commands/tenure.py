@@ -20,7 +20,8 @@ BEGUN, LOST = b"begun", b"lost"
 @dataclass(frozen=True, slots=True)
 class Tenure:
     """`writer`, `epoch`: see statusbranch/claim. `ended`: see syncing/lease.Contender. `anew`: the
-    fleet began with new identities. `away`: the source did not answer. `status_branch`: its name. `loading`: what the
+    fleet began with new identities. `away`: the source did not answer. `status_branch`: its name, and
+    `status_repository` the repository that it has of its own. `loading`: what the
     process that loads wrote into the lock of its role."""
 
     writer: str
@@ -29,6 +30,7 @@ class Tenure:
     anew: bool = False
     away: bool = False
     status_branch: str = ""
+    status_repository: str = ""
     loading: str = ""
 
     def put(self) -> list[PutRow | DeleteRow]:

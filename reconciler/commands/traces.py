@@ -16,7 +16,8 @@ from reconciler.repository import origin
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import HISTORY, STATUS_REF, Mirror
 from reconciler.repository.objects import Repository
-from reconciler.statusbranch.naming import names
+from reconciler.statusbranch.naming import places, served_by
+from reconciler.statusbranch.recorded import RecordedFleet
 
 
 class Trace(NamedTuple):
@@ -35,26 +36,41 @@ def trace(mirror: Mirror, installation: Installation, fleet: str, head: str) -> 
 
 def _all(mirror: Mirror, installation: Installation, fleet: str, head: str) -> Iterator[Trace]:
     # The name never changes once a fleet is served: where several were written, it is rather the first.
-    branches = names(mirror.repository, head)[::-1]
-    for branch in branches:
-        yield from _in_source(mirror, branch)
-    yield from _in_data(mirror, installation, fleet, branches[0])
+    known = places(mirror.repository, head)[::-1]
+    for place in known:
+        if place.repository == mirror.status_repository:
+            yield from _in_source(mirror, place.branch)
+    if mirror.is_apart:
+        yield from _of_the_fleets_own(mirror, fleet)
+    yield from _in_data(mirror, installation, fleet, known[0].branch)
     if not mirror.is_remote:
-        for branch in branches:
-            yield from _at_origin(mirror, head, branch)
+        for place in known:
+            if not place.repository:
+                yield from _at_origin(mirror, head, place.branch)
+
+
+def _of_the_fleets_own(mirror: Mirror, fleet: str) -> Iterator[Trace]:
+    """A record of this fleet that its own repository has, though its place is elsewhere: it was there before."""
+    repo, there, branch = mirror.repository, mirror.elsewhere(""), mirror.status_branch
+    if branch not in {name.removeprefix("refs/heads/") for name in there.branches()}:
+        return
+    found = there.newest(branch)
+    if found is not None and served_by(repo, found) and RecordedFleet(repo, found).facts().id == fleet:
+        where = f"git -C {mirror.path} push {mirror.status_name} {found}:refs/heads/{branch}"
+        yield Trace(f"{mirror.source_name} has {branch}, where it was before", where, branch)
 
 
 def _in_source(mirror: Mirror, branch: str) -> Iterator[Trace]:
-    """Refs of the source that hold, or held, the branch."""
-    source = mirror.source_name
-    for ref in sorted(mirror.refs(HISTORY), reverse=True):
-        if mirror.is_remote:
+    """Refs of the repository of the status branch that hold, or held, it."""
+    source = mirror.status_name
+    for ref in sorted(mirror.status_refs(HISTORY), reverse=True):
+        if mirror.status_is_remote:
             command = f"git clone --bare {source} fleet.git; cd fleet.git; git fetch origin {ref}:refs/heads/{branch}; "
             command += f"git push origin {branch}"
         else:
             command = f"git -C {source} branch {branch} {ref}"
         yield Trace(f"{source} has {ref}, an earlier part of its history", command, branch)
-    for ref in [] if mirror.is_remote else mirror.refs("refs/remotes/"):
+    for ref in [] if mirror.status_is_remote else mirror.refs("refs/remotes/"):
         if ref.endswith(f"/{branch}"):
             yield Trace(f"{source} has {ref}", f"git -C {source} branch {branch} {ref}", branch)
 
@@ -62,10 +78,10 @@ def _in_source(mirror: Mirror, branch: str) -> Iterator[Trace]:
 def _in_data(mirror: Mirror, installation: Installation, fleet: str, branch: str) -> Iterator[Trace]:
     """What this server itself wrote."""
     repo = mirror.repository
-    found = f"git -C {mirror.path} push {mirror.source_name} %s:refs/heads/{branch}"
+    found = f"git -C {mirror.path} push {mirror.status_name} %s:refs/heads/{branch}"
     for ref in sorted((name for name in repo.references if name.startswith(HISTORY)), reverse=True):
         yield Trace(f"{mirror.path} has {ref}, an earlier part of its history", found % ref, branch)
-    elsewhere = f"git -C <a clone that has it> push {mirror.source_name} origin/{branch}:refs/heads/{branch}"
+    elsewhere = f"git -C <a clone that has it> push {mirror.status_name} origin/{branch}:refs/heads/{branch}"
     if repo.ref(STATUS_REF) is not None:
         yield Trace(f"{mirror.path} names a commit of it that it lacks", elsewhere, branch)
     if installation.wrote(fleet):

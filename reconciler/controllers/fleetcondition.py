@@ -39,7 +39,7 @@ class Trouble(StrEnum):
     STATUS_BRANCH_DIVERGED = "StatusBranchDiverged"
     """Two branches of the source hold a status, and neither goes on from the other."""
     STATUS_BRANCH_REFUSED = "StatusBranchRefused"
-    """The source does not take what is recorded."""
+    """The status branch's repository does not take what is recorded, or does not answer."""
 
 
 _ORDER = {kind.value: number for number, kind in enumerate(Trouble)}

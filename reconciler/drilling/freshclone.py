@@ -16,7 +16,7 @@ from reconciler.repository.objects import Repository
 from reconciler.repository.rehost import rehost
 from reconciler.repository.source import kind_of_source
 from reconciler.statusbranch.clones import stood_in
-from reconciler.statusbranch.naming import in_use, names, served_by
+from reconciler.statusbranch.naming import in_use, places, served_by
 from reconciler.statusbranch.recorded import RecordedFleet
 
 _COPY = "fleet.git"
@@ -31,7 +31,7 @@ class NothingRecorded(Exception):
 
 
 class FreshClone(NamedTuple):
-    """`head`: of the desired branch. `status_branch`: its name."""
+    """`head`: of the desired branch. `status_branch`: its name, and where it is."""
 
     repo: Repository
     head: str
@@ -47,13 +47,14 @@ def clone(source: str, branch: str, scratch: Path, folder: str = "") -> FreshClo
     if head is None:
         there = ", ".join(mirror.branches()) or "none"
         raise NothingRecorded(f"{mirror.source_name} has no branch {branch}", f"give --branch; there are: {there}")
-    mirror.status_branch = in_use(mirror.repository, head, branch, mirror)
+    mirror.record_at(in_use(mirror.repository, head, branch, mirror))
     status = mirror.refresh().status
     if status is None:
-        known = " or ".join(names(mirror.repository, head))
+        known = " or ".join(map(str, places(mirror.repository, head)))
         raise NothingRecorded(
             f"there is no status branch ({known}): a server that begins from this makes a new fleet, with new UIDs",
-            "drill what the server pushes to; a clone needs `git fetch origin`, and a forge has to take the branch",
+            "drill what the server pushes to; a clone needs `git fetch origin`, and a forge has to take the branch, or "
+            "treeplane.yaml another repository for it (spec.status.repository)",
         )
     if not served_by(mirror.repository, status):
         raise NothingRecorded(
@@ -62,7 +63,7 @@ def clone(source: str, branch: str, scratch: Path, folder: str = "") -> FreshClo
             "somebody else wrote it: have the branch point to the last commit of a server's",
         )
     stood_in(mirror.repository, status)
-    return FreshClone(mirror.repository, head, mirror.status_branch, RecordedFleet(mirror.repository, status))
+    return FreshClone(mirror.repository, head, str(mirror.status_place), RecordedFleet(mirror.repository, status))
 
 
 def _copied(source: str, branch: str, scratch: Path, folder: str) -> Mirror:

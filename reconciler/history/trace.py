@@ -22,6 +22,7 @@ from reconciler.layout.manifest import Manifest
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.review.revisions import BadRange
+from reconciler.statusbranch.clones import fetching_for
 
 _NO_STATUS = "this clone has no status branch, which knows what is served and where it runs"
 
@@ -40,7 +41,7 @@ class Tracing:
 
     def __init__(self, history: FleetHistory, people: People) -> None:
         if history.recorded is None:
-            raise BadRange(_NO_STATUS, "fetch it: git fetch origin")
+            raise BadRange(_NO_STATUS, f"fetch it: {fetching_for(history.repo, history.head)}")
         self._history, self._people = history, people
         self._records = StatusRecords(history, history.recorded)
 

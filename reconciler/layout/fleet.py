@@ -18,9 +18,11 @@ from reconciler.repository.errors import RepositoryError
 from reconciler.repository.folder import FILE as _FILE
 from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository
+from reconciler.repository.statusaddress import StatusAddress, fault
 
 FILE = _FILE
 STATUS_BRANCH = "treeplane/status"
+STATUS_PLACE = StatusAddress(STATUS_BRANCH)
 TAKE, REFUSE = "Take", "Refuse"
 AUTHENTICATED = "Authenticated"
 UNSIGNED, HEAD, EVERY = "None", "Head", "Every"
@@ -33,7 +35,8 @@ class FleetConfig:
     Authenticated. `rewrites` "" leaves it to where the repository is. `push`: what becomes of one to the hosted
     repository that would hold a workspace: TAKE or REFUSE. `owners`: whether a commit may touch a workspace only by
     whom RBAC lets push there. `verification`: which commits have to be signed: UNSIGNED, HEAD or EVERY.
-    `max_deleted_workspaces` None is no limit. `retention`: the age at which the status branch's history ends. `shared`:
+    `max_deleted_workspaces` None is no limit. `status_repository` "": the status branch is in the fleet's own
+    repository. `retention`: the age at which the status branch's history ends. `shared`:
     directories that programs which render may see of every workspace."""
 
     name: str
@@ -49,8 +52,13 @@ class FleetConfig:
     max_deleted_workspaces: int | None = None
     max_deleted_objects: int = 100
     max_deleted_share: int = 30
+    status_repository: str = ""
     retention: timedelta = timedelta(days=90)
     shared: tuple[str, ...] = ()
+
+    @property
+    def status_place(self) -> StatusAddress:
+        return StatusAddress(self.status_branch, self.status_repository)
 
     @property
     def asks_who(self) -> bool:
@@ -69,13 +77,13 @@ def read_fleet(repo: Repository, tree_id: str) -> FleetConfig:
     return parse_fleet(repo.blob(entry.id), path)
 
 
-def status_branch(repo: Repository, commit: str | None) -> str:
-    """As a commit names it: of the served one, or of the first that is to be served. One that cannot be read, or that
-    names none, leaves it at the usual name."""
+def status_place(repo: Repository, commit: str | None) -> StatusAddress:
+    """Where the status branch is, as a commit says: the served one, or the first that is to be served. One that cannot
+    be read, or that says nothing, leaves it at the usual place."""
     try:
-        return read_fleet(repo, repo.commit(commit).tree).status_branch if commit else STATUS_BRANCH
+        return read_fleet(repo, repo.commit(commit).tree).status_place if commit else STATUS_PLACE
     except (RepositoryError, BadFile):
-        return STATUS_BRANCH
+        return STATUS_PLACE
 
 
 def fleet_id(repo: Repository, commit: str) -> str:
@@ -105,6 +113,12 @@ def parse_fleet(data: bytes, path: str = FILE) -> FleetConfig:
         for number, each in enumerate(shared)
         if (why := _unfit(each, shared)) is not None
     ]
+    told = spec.get("status", {})
+    address = told.get("repository", "")
+    why = fault(address) if address else None
+    if why is not None:
+        line = line_of(documents[0], "spec.status.repository")
+        faults.append(LayoutError(path, line, 0, f"spec.status.repository {why[0]}", why[1]))
     if faults:
         raise BadFile(faults)
     safety = spec.get("safety", {})
@@ -122,7 +136,8 @@ def parse_fleet(data: bytes, path: str = FILE) -> FleetConfig:
         max_deleted_workspaces=safety.get("maxDeletedWorkspaces"),
         max_deleted_objects=safety.get("maxDeletedObjects", 100),
         max_deleted_share=safety.get("maxDeletedShare", 30),
-        retention=_age(spec.get("status", {}).get("retention", "90d")),
+        status_repository=address,
+        retention=_age(told.get("retention", "90d")),
         shared=tuple(
             joined(path.removesuffix(FILE).rstrip("/") if path.endswith(FILE) else "", each) for each in shared
         ),

@@ -31,6 +31,7 @@ class BranchSettings:
     `url`: the server's, recorded for whoever reads the store. `rewrites`: FOLLOW or HOLD, where the fleet does not say.
     `take`: a head (its id, or the beginning of it) that is followed whatever stands against it. `command`: makes the
     command line that takes a head, for messages. `keep`: keeps what a head (the second) leaves of the first commit.
+    `status`: the repository that a commit may have the status branch in, though it is elsewhere (OWN for the fleet's).
     `most_objects`: see Site. `vouching`: who stands for commits, None where that is nobody's business (of what is not
     to be served).
     """
@@ -41,6 +42,7 @@ class BranchSettings:
     take: str = ""
     command: Callable[[str], str] = lambda head: f"treeplane up --take-head {head}"
     keep: Callable[[str, str], object] = lambda _, __: None
+    status: str = ""
     most_objects: int = 0
     vouching: Vouching | None = None
 

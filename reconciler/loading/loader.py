@@ -149,7 +149,7 @@ class Loader:
         self.remotes: Remotes | None = None
         self.sources.directories_in = self._trees.directories_in
         self._catalog = Catalog(store)
-        self._whole = Whole(store, repositories.own, self._trees)
+        self._whole = Whole(store, repositories.own, self._trees, branch.status)
         self._trees.known = directories(store)
         self._grafting = Grafting(store, self._trees, self.sources, self._whole, self._heads)
         self.entrance = Entrance(store, self._whole, branch, self.sources, self._trees)

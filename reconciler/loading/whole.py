@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from apiserver.model.commits import CommitRef
+from apiserver.model.redaction import redact
 from apiserver.registry import tree
 from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Store
@@ -23,6 +24,7 @@ from reconciler.plan import bootstrap, system
 from reconciler.plan.deletions import Limits
 from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository
+from reconciler.repository.statusaddress import OWN, StatusAddress
 from reconciler.statusbranch.format import is_apart
 
 _KEPT = 8
@@ -37,7 +39,9 @@ def ships() -> str:
 class Whole:
     """Of one fleet."""
 
-    def __init__(self, store: Store, repo: Repository, trees: Trees) -> None:
+    def __init__(self, store: Store, repo: Repository, trees: Trees, status: str = "") -> None:
+        """`status`: see BranchSettings."""
+        self._status = status
         self._store, self._repo, self._trees = store, repo, trees
         self._configs: dict[CommitRef, tuple[FleetConfig | None, tuple[LayoutError, ...]]] = {}
         """Of the commits that were asked about last: a load asks about two of them again and again."""
@@ -77,10 +81,9 @@ class Whole:
             text = f"metadata.uid is {config.uid}, but this fleet is {fleet.fleet}"
             problems = (LayoutError(self._file(commit), 0, 0, text, "restore it: all identities hang on it"),)
         served, _ = self.config(fleet.commit)
-        if config is not None and served is not None and config.status_branch != served.status_branch:
-            text = f"spec.statusBranch is {config.status_branch}, but this fleet's status is on {served.status_branch}"
-            hint = "restore it: what was recorded there would count as lost"
-            problems = (*problems, LayoutError(self._file(commit), 0, 0, text, hint))
+        if config is not None and served is not None:
+            moved = _moved_status(config.status_place, served.status_place, self._status, self._file(commit))
+            problems = (*problems, *moved)
         return (None, problems) if problems else (config, ())
 
     def _file(self, commit: CommitRef) -> str:
@@ -119,3 +122,19 @@ class Whole:
         if fleet != tree.fleet(self._store):
             self._store.write(tree.put_fleet(fleet)).result()
         self._trees.stand(fleet)
+
+
+def _moved_status(place: StatusAddress, served: StatusAddress, may: str, file: str) -> list[LayoutError]:
+    """What is wrong with a commit that has the status branch somewhere else. `may`: see BranchSettings.status; `file`:
+    what says it."""
+    hint = "restore it: what was recorded there would count as lost"
+    said = []
+    if place.branch != served.branch:
+        said.append(f"spec.statusBranch is {place.branch}, but this fleet's status is on {served.branch}")
+    if place.repository != served.repository and may != (place.repository or OWN):
+        if place.branch == served.branch:
+            hint = f"restore it; or, to move it: treeplane up --status-repository {place.repository or OWN}"
+        named = redact(place.repository) or "not there"
+        where = f"in {redact(served.repository)}" if served.repository else "in the fleet's own repository"
+        said.append(f"spec.status.repository is {named}, but this fleet's status is {where}")
+    return [LayoutError(file, 0, 0, text, hint) for text in said]

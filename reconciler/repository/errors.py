@@ -18,6 +18,10 @@ class RepositoryUnreadable(RepositoryError):
     """The repository is missing, damaged, away or of a kind that cannot be read. Deletes nothing; try again later."""
 
 
+class StatusAway(RepositoryUnreadable):
+    """The repository that the status branch has of its own does not answer, or nobody goes there."""
+
+
 class DivergedStatus(RepositoryError):
     """Two branches hold a status and neither descends from the other; a person has to choose."""
 

@@ -11,6 +11,7 @@ from reconciler.repository.errors import BranchCheckedOut, DivergedStatus, PushR
 from reconciler.repository.objects import Repository
 from reconciler.repository.origin import is_shallow
 from reconciler.repository.source import checked_out
+from reconciler.repository.statusclone import StatusClone
 from reconciler.repository.transfer import copy_commits
 from reconciler.repository.write import move_ref
 
@@ -20,6 +21,9 @@ _HEADS, _TRACKED = "refs/heads/", "refs/remotes/origin/"
 class Local:
     """One repository, opened anew for each call: it may be moved, packed and collected at any time. `tracked`: whether
     branches count that it tracks; where others push, these may be anybody's."""
+
+    goes_there = False
+    """What is here of other repositories counts."""
 
     def __init__(self, path: str, *, tracked: bool = True) -> None:
         self._path = path
@@ -68,6 +72,12 @@ class Local:
             f"{self._path}: {branch} and origin/{branch} went different ways",
             f"decide which one counts, e.g. with: git branch -f {branch} origin/{branch}",
         )
+
+    def elsewhere(self, repository: str) -> Local | StatusClone:
+        """What is here of the branches of another repository that the status branch may be in; this one for ""."""
+        if not repository:
+            return self
+        return StatusClone(self.open() if _TRACKED in self._prefixes else None, repository)
 
     def push(self, mirror: Repository, branch: str, commit: str, expected: str | None) -> None:
         """Makes `commit` of the mirror the branch's if that still is `expected` (None: does not exist)."""

@@ -2,7 +2,8 @@
 
 Called by the loader (what is desired), the status writer (what was published) and the command line. Of a source on this
 machine the mirror borrows the objects (git's alternates) and reads the refs where they are (see local); for a URL see
-remote.
+remote. The status branch may be in a repository of its own (see statusaddress), which is a URL: neither of the two is
+waited for when the other is looked at.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from reconciler.repository.origin import incomplete
 from reconciler.repository.remote import Remote, RemoteSettings
 from reconciler.repository.repositories import Repositories
 from reconciler.repository.source import is_git_dir, kind_of_source
+from reconciler.repository.statusaddress import StatusAddress
+from reconciler.repository.statusremote import StatusRemote, status_remote
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +52,9 @@ class Mirror:
     """`repository` reads every object of source and mirror, and is where new status commits are written;
     `repositories`: those that commits are read from, this one and those of sources."""
 
+    goes_there = True
+    """Other repositories that a status branch may be in are asked where they are."""
+
     def __init__(
         self,
         data_dir: Path,
@@ -66,6 +72,7 @@ class Mirror:
         self.status_branch = status_branch
         self.path = data_dir / "mirror"
         self.is_remote = kind_of_source(source) == "url"
+        self._settings = settings
         self._local = Local(source)
         borrowed = "" if self.is_remote else f"{self._local.open().git_dir.resolve() / 'objects'}\n"
         if borrowed.count("\n") > 1:
@@ -84,6 +91,9 @@ class Mirror:
         self.repository = Repository(self.path, (folder,))
         self.repositories = Repositories(self.repository, data_dir / SOURCES)
         self._remote = Remote(self.repository, source, settings, access) if self.is_remote else None
+        self.status_repository = ""
+        """Where the status branch is, if that is not the source."""
+        self._apart: Remote | None = None
         self._move_former_ref()
 
     @property
@@ -91,10 +101,38 @@ class Mirror:
         """The source as messages show it."""
         return redact(self.source)
 
+    @property
+    def status_name(self) -> str:
+        """The same of where the status branch is."""
+        return redact(self.status_repository) if self.is_apart else self.source_name
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the status branch is in a repository of its own."""
+        return self._apart is not None
+
+    @property
+    def status_is_remote(self) -> bool:
+        return self.is_apart or self.is_remote
+
+    @property
+    def status_place(self) -> StatusAddress:
+        return StatusAddress(self.status_branch, self.status_repository)
+
+    def record_at(self, place: StatusAddress) -> bool:
+        """From now on the status branch is there; whether it was elsewhere. Raises StatusAway for an address that
+        nobody goes to."""
+        before = self.status_place
+        there = self._at(place.repository)
+        self._apart = there.remote if there is not None else None
+        self.status_branch, self.status_repository = place
+        return before != place
+
     def close(self, seconds: float) -> None:
         """Nobody waits longer than that for a URL any more."""
-        if self._remote is not None:
-            self._remote.close(seconds)
+        for each in (self._remote, self._apart):
+            if each is not None:
+                each.close(seconds)
 
     def clear_locks(self) -> None:
         """What a former self that was killed left locked. Only for a process beside which none writes."""
@@ -105,27 +143,52 @@ class Mirror:
 
     def clear_status_locks(self) -> None:
         """The same of refs that only who records moves, while another process loads."""
-        locks.clear_refs(self.repository.git_dir, [STATUS_REF, HISTORY])
+        tracked = [self._apart.tracks] if self._apart is not None else []
+        locks.clear_refs(self.repository.git_dir, [STATUS_REF, HISTORY, *tracked])
         if not self.is_remote:
             locks.clear_own(self._local.open(), [f"refs/heads/{self.status_branch}"])
 
     # --- where the source stands
 
     def refresh(self) -> Heads:
-        """Looks at the source anew, and fetches what is new there. Raises RepositoryUnreadable and DivergedStatus."""
-        if self._remote is not None:
+        """Looks at the source anew, and at the status branch where that is elsewhere, and fetches what is new there.
+        Raises RepositoryUnreadable and DivergedStatus."""
+        heads = self.refresh_source()
+        return heads if self._apart is None else Heads(heads.desired, self.refresh_status())
+
+    def refresh_source(self) -> Heads:
+        """The same of the source alone: a status branch that is elsewhere is where it was seen last."""
+        if self._apart is not None:
+            desired = self._remote.look([self.branch])[0] if self._remote is not None else self._desired()
+            heads = Heads(desired, self._whole(self._apart.tracked(self.status_branch)))
+        elif self._remote is not None:
             heads = Heads(*self._remote.look([self.branch, self.status_branch]))
         else:
-            heads = Heads(self._local.desired(self.branch), self._local.status(self.status_branch))
+            heads = Heads(self._desired(), self._local.status(self.status_branch))
         for commit in filter(None, heads):
             self.repository.commit(commit)
         return heads
 
+    def refresh_status(self) -> str | None:
+        """Where the status branch stands, looked at anew. Raises as `refresh` does."""
+        if self._apart is None:
+            return self.refresh().status
+        found = StatusRemote(self._apart).newest(self.status_branch)
+        if found is not None:
+            self.repository.commit(found)
+        return found
+
     def last_seen(self) -> Heads:
-        """The heads of a URL as the last `refresh` that went well, or a push of ours since, left them."""
-        if self._remote is None:
-            return Heads(None, None)
-        return Heads(*(self._whole(self._remote.tracked(b)) for b in (self.branch, self.status_branch)))
+        """The heads of URLs as the last looks that went well, or pushes of ours since, left them."""
+        of_status = self._apart or self._remote
+        return Heads(
+            self._whole(self._remote.tracked(self.branch)) if self._remote is not None else None,
+            self._whole(of_status.tracked(self.status_branch)) if of_status is not None else None,
+        )
+
+    def status_seen(self) -> str | None:
+        """Where the status branch stands; of a URL, as it was last seen."""
+        return self.last_seen().status if self.status_is_remote else self.refresh().status
 
     def branches(self) -> list[str]:
         """The source's branches, for a message that names what could have been meant. Raises RepositoryUnreadable."""
@@ -140,6 +203,15 @@ class Mirror:
     def refs(self, prefix: str) -> list[str]:
         """Full names of the source's refs below a prefix. Raises RepositoryUnreadable."""
         return self._remote.refs(prefix) if self._remote is not None else self._local.refs(prefix)
+
+    def elsewhere(self, repository: str) -> Mirror | StatusRemote:
+        """What is asked for the branches of the source (""), or of another repository that a status branch may be in.
+        Raises StatusAway for an address that nobody goes to."""
+        return self._at(repository) or self
+
+    def status_refs(self, prefix: str) -> list[str]:
+        """See `refs`: of the repository that the status branch is in."""
+        return self.refs(prefix) if self._apart is None else StatusRemote(self._apart).refs(prefix)
 
     def incomplete(self) -> str:
         """The command that completes a source which is a shallow or partial clone; "" if it is whole, or a URL."""
@@ -160,8 +232,8 @@ class Mirror:
                     f"the status commit {commit} does not descend from {expected}", "read the status branch again"
                 )
             self._push_history(commit, expected)
-        if self._remote is not None:
-            self._remote.push(self.status_branch, commit, expected)
+        if (url := self._apart or self._remote) is not None:
+            url.push(self.status_branch, commit, expected)
         else:
             self._local.push(self.repository, self.status_branch, commit, expected)
 
@@ -179,17 +251,26 @@ class Mirror:
             self._local.push(self.repository, branch, commit, expected)
 
     def _push_history(self, commit: str, expected: str) -> None:
+        url = self._apart or self._remote
         for ended in endings(self.repository, commit):
             for ref in self._refs_of(ended):
                 try:
-                    if self._remote is not None:
-                        self._remote.put(ref, ended)
+                    if url is not None:
+                        url.put(ref, ended)
                     else:
                         self._local.put(self.repository, ref, ended)
                 except RepositoryError as error:
-                    log.warning("%s is kept here and not in %s: %s", ref, self.source_name, error)
+                    log.warning("%s is kept here and not in %s: %s", ref, self.status_name, error)
             if self.repository.is_ancestor(expected, ended):
                 return
+
+    def _at(self, repository: str) -> StatusRemote | None:
+        """A repository that a status branch may be in; None for the source. It is gone to as git's own configuration
+        says, whatever is given for the source."""
+        return status_remote(self.repository, repository, self.source, self._settings) if repository else None
+
+    def _desired(self) -> str | None:
+        return self._local.desired(self.branch)
 
     # --- what is kept here
 

@@ -28,7 +28,7 @@ from reconciler.repository.shared import SharedLock
 from reconciler.repository.ssh import SshSettings, ssh_variables
 from reconciler.repository.write import move_ref
 
-_TRACKED = "refs/remotes/origin/"
+SOURCE = "origin"
 _HEADS = "refs/heads/"
 _NONE: Mapping[str, str] = MappingProxyType({})
 _LOOKS = 5
@@ -62,14 +62,21 @@ class Remote:
         url: str,
         settings: RemoteSettings = DEFAULT,
         access: RemoteAccess = NO_ACCESS,
+        name: str = SOURCE,
     ) -> None:
+        """`name`: by which its branches are tracked there; no two share one."""
         self._repository = repository
         self._url = url
         self._reaching = Reaching(url, access)
         self._settings = settings
-        self._looking = SharedLock(repository.git_dir / "treeplane-looking")
+        self.tracks = f"refs/remotes/{name}/"
+        """Below which its branches are tracked."""
+        # One file of git's says what the last fetch brought, and it is the source's.
+        self._by_name = name == SOURCE
+        suffix = "" if self._by_name else f"-{name}"
+        self._looking = SharedLock(repository.git_dir / f"treeplane-looking{suffix}")
         # Of the tracked branches, and of how often we have pushed.
-        self._tracking = SharedLock(repository.git_dir / "treeplane-tracking")
+        self._tracking = SharedLock(repository.git_dir / f"treeplane-tracking{suffix}")
         self._until = math.inf
 
     def close(self, seconds: float) -> None:
@@ -126,7 +133,7 @@ class Remote:
     def tracked(self, branch: str) -> str | None:
         """Where the branch stood when it was last looked at, or pushed."""
         with self._tracking:
-            return self._repository.ref(_TRACKED + branch)
+            return self._repository.ref(self.tracks + branch)
 
     def push(self, branch: str, commit: str, expected: str | None) -> None:
         """Makes `commit` the branch's if that still is `expected` (None: does not exist). Raises PushRejected,
@@ -157,7 +164,8 @@ class Remote:
             raise self._failed(f"does not take {ref}", answer)
 
     def _track(self, branch: str, commit: str | None) -> None:
-        move_ref(self._repository, _TRACKED + branch, commit, self._repository.ref(_TRACKED + branch))
+        ref = self.tracks + branch
+        move_ref(self._repository, ref, commit, self._repository.ref(ref))
 
     def _fetched(self, branches: list[str]) -> list[str | None]:
         """Where the branches stand, with their objects here."""
@@ -176,17 +184,20 @@ class Remote:
 
     def _brought(self, new: Mapping[str, str]) -> dict[str, str | None]:
         """Fetches branches that are said to be at these commits. Where they are by now, with all their objects."""
+        # By its id nobody has to be told afterwards at which commit a branch was.
+        wanted = [_HEADS + branch for branch in new] if self._by_name else [*new.values()]
+        quietly = [] if self._by_name else ["--no-write-fetch-head"]
         with incoming(self._repository.git_dir) as aside:
             answer = self._run(
                 # The refs move later; whatever somebody has configured for `origin`, none moves here.
-                *("fetch", "--progress", "--no-tags", "--refmap=", "origin", *(_HEADS + branch for branch in new)),
+                *("fetch", "--progress", "--no-tags", "--refmap=", *quietly, "origin", *wanted),
                 patience=self._settings.fetch,
                 variables=aside.variables(new.values()),
             )
             if answer.code != 0:
                 raise self._failed("cannot be fetched", answer)
             aside.take()
-            there = aside.branches()
+            there = aside.branches() if self._by_name else new
         return {branch: there.get(branch) for branch in new}
 
     def _run(self, *arguments: str, patience: Patience, variables: Mapping[str, str] = _NONE) -> GitAnswer:

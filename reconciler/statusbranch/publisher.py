@@ -7,17 +7,20 @@ compare-and-swap is the lock of the fleet: who finds another's commit has lost i
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from apiserver.metrics import fleet
+from apiserver.model import clock
 from reconciler.repository.chain import endings
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryError
 from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.repository.watch import pause
 from reconciler.statusbranch.claim import Finding, find
+from reconciler.statusbranch.lag import lag_of
 from reconciler.statusbranch.writer import StatusWriter
 
 log = logging.getLogger(__name__)
@@ -25,11 +28,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PublisherSettings:
-    """Seconds. `retry`: until a push that failed is tried again, and longer each time where the source is a URL (see
-    watch.pause); `apart`: from one push to a URL to the next."""
+    """Seconds. `retry`: until a push that failed is tried again, and longer each time where that goes to a URL (see
+    watch.pause); `apart`: from one push to a URL to the next; `look`: from one look at a repository that the branch has
+    of its own to the next."""
 
     retry: float = 5.0
     apart: float = 1.0
+    look: float = 10.0
 
 
 class Publisher:
@@ -52,7 +57,9 @@ class Publisher:
         self._is_own = is_own
         self._settings = settings
         self._pushed: str | None = None
-        self._told = ""
+        self._looked = -math.inf
+        self._failures = 0
+        self._told, self._since = "", 0
         self.told: Callable[[str], None] = lambda _: None
         """Called with why nothing can be pushed, and with "" when it can."""
         self._wake = threading.Event()
@@ -81,7 +88,7 @@ class Publisher:
         away."""
         if self.lost.is_set():
             return True
-        theirs = (self._mirror.last_seen() if self._mirror.is_remote else self._mirror.refresh()).status
+        theirs = self._seen()
         if theirs != self._pushed:
             self._found(theirs)
         head = self._mirror.repository.ref(STATUS_REF)
@@ -115,16 +122,24 @@ class Publisher:
         self._waiting = number
         fleet.STATUS_UNPUSHED.set(number)
 
+    def _seen(self) -> str | None:
+        """Where the branch stands. The watcher of the source does not look at a repository that it has of its own."""
+        if not self._mirror.is_apart or time.monotonic() - self._looked < self._settings.look:
+            return self._mirror.status_seen()
+        found = self._mirror.refresh_status()
+        self._looked = time.monotonic()
+        return found
+
     def _refused(self, head: str, error: PushRejected) -> bool:
         """Somebody moved the branch, or the source does not want such a push. Whether nothing is left to be done."""
-        repo, theirs = self._mirror.repository, self._mirror.refresh().status
+        repo, theirs = self._mirror.repository, self._mirror.refresh_status()
         if theirs != self._pushed:
             self._found(theirs)
             self._wake.set()
         elif theirs is None or repo.is_ancestor(theirs, head):
-            self._tell(f"{self._mirror.source_name} takes no push of the status branch: {error}")
+            self._tell(f"{self._mirror.status_name} takes no push of the status branch: {error}")
         else:
-            self._tell(f"{self._mirror.source_name} lets no history of the status branch end, so it grows on: {error}")
+            self._tell(f"{self._mirror.status_name} lets no history of the status branch end, so it grows on: {error}")
             self._writer.join(next(endings(repo, head)))
             self._wake.set()
         return self.lost.is_set()
@@ -145,14 +160,17 @@ class Publisher:
         self._pushed = theirs
 
     def _run(self) -> None:
-        done, failures = True, 0
+        bounds, again = self._settings, 0.0
         while not self._stop.is_set():
-            self._wake.wait(None if done else pause(self._settings.retry, failures))
+            if not (again and self._mirror.status_is_remote):
+                self._wake.wait(again or (bounds.look if self._mirror.is_apart else None))
             self._wake.clear()
             done = self._try()
-            if self._mirror.is_remote:
-                failures = 0 if done else failures + 1
-                self._stop.wait(self._settings.apart)
+            self._failures = 0 if done or not self._mirror.status_is_remote else self._failures + 1
+            again = 0.0 if done else pause(bounds.retry, self._failures)
+            if self._mirror.status_is_remote:
+                # Whatever is recorded meanwhile: who limits how often it is asked is not asked more often for refusing.
+                self._stop.wait(max(bounds.apart, again))
         self._try()
 
     def _try(self) -> bool:
@@ -162,13 +180,15 @@ class Publisher:
                 self._over()  # also where nothing was left to push: the trouble was that nobody could look
             return done
         except RepositoryError as error:
-            self._tell(f"status branch: {error}")
+            self._tell(f"status branch: {_first_words(error)}")
         except Exception as error:  # a disk that is full, say: it is tried again
             log.exception("the status branch could not be pushed")
             self._tell(f"status branch: {error}")
         return False
 
-    def _tell(self, text: str) -> None:
+    def _tell(self, why: str) -> None:
+        since = self._since = self._since or self._waiting_since()  # once: what is told is recorded, too
+        text = f"{why}; what is recorded waits in the mirror since {clock.rfc3339(since)}" if since else why
         if text != self._told:
             self._told = text
             log.warning("%s", text)
@@ -176,7 +196,20 @@ class Publisher:
         if not self._waiting:  # of before the start, or of somebody who wrote to the source
             self._wait(1)
 
+    def _waiting_since(self) -> int:
+        """What was recorded then is the oldest that nobody else can read; 0 where nothing waits."""
+        try:
+            return lag_of(self._mirror).since if self._mirror.status_is_remote else 0
+        except RepositoryError:
+            return 0
+
     def _over(self) -> None:
-        self._told = ""
+        self._told, self._since = "", 0
         self._wait(self._waiting if self._mirror.repository.ref(STATUS_REF) != self._pushed else 0)
         self.told("")
+
+
+def _first_words(error: RepositoryError) -> str:
+    """git explains itself at length."""
+    what = error.what.partition("\n")[0]
+    return f"{what}: {error.hint}" if error.hint else what

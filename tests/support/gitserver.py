@@ -8,6 +8,7 @@ answer.
 from __future__ import annotations
 
 import contextlib
+import gzip
 import os
 import socket
 import ssl
@@ -87,6 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.git.ended.wait()
             return
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
         path, _, service = self.path.rpartition("/")
         step: Step = "ls-refs" if b"command=ls-refs" in body else "fetch"
         self._serve("push" if service == "git-receive-pack" else step, path, body)

@@ -81,12 +81,13 @@ def swallowing(port: int = 0) -> Iterator[Proxy]:
 
 
 @contextlib.contextmanager
-def git_daemon(folder: Path) -> Iterator[int]:
-    """Serves the repositories below `folder` as `git://127.0.0.1:<port>/…`, for fetch and push; the port."""
+def git_daemon(folder: Path, *more: str) -> Iterator[int]:
+    """Serves the repositories below `folder` as `git://127.0.0.1:<port>/…`, for fetch and push; the port. `more`:
+    further options."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     daemon = subprocess.Popen(
-        ["git", "daemon", "--export-all", "--enable=receive-pack", "--reuseaddr", "--listen=127.0.0.1",
+        ["git", "daemon", "--export-all", "--enable=receive-pack", "--reuseaddr", *more, "--listen=127.0.0.1",
          f"--port={port}", f"--base-path={folder}", str(folder)],
         stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip

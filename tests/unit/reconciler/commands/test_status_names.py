@@ -18,11 +18,11 @@ from reconciler.commands.source import resolve
 from reconciler.commands.start import Beginning, Start, StartRefused
 from reconciler.commands.teller import Teller
 from reconciler.commands.validate import validate_revision
-from reconciler.layout.fleet import STATUS_BRANCH
+from reconciler.layout.fleet import STATUS_BRANCH, STATUS_PLACE
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import commit_tree, edit_tree
-from reconciler.statusbranch.naming import names
+from reconciler.statusbranch.naming import places
 
 TREEPLANE = "treeplane.yaml"
 
@@ -210,11 +210,11 @@ def test_validate_says_of_such_a_commit_what_the_server_says(tmp_path: Path) -> 
 def test_names_are_those_of_readable_files_alone(tmp_path: Path) -> None:
     repo = FleetRepo(tmp_path / "fleet.git")
     repo.commit({"README.md": "x"})
-    assert names(repo.repo, repo.head) == [STATUS_BRANCH]
+    assert places(repo.repo, repo.head) == [STATUS_PLACE]
     repo.commit({**BEGINNING, TREEPLANE: naming("one")})
     repo.commit({TREEPLANE: "kind: ["})
     repo.commit({TREEPLANE: naming("two"), f"{A}/more.yaml": configmap("more")})
-    assert names(repo.repo, repo.head) == ["two", "one"]
+    assert [each.branch for each in places(repo.repo, repo.head)] == ["two", "one"]
 
 
 def _made(directory: Path) -> Path:

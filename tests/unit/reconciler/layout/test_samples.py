@@ -80,6 +80,7 @@ def test_what_the_grouped_sample_holds(tmp_path: Path) -> None:
         max_deleted_workspaces=10,
         max_deleted_objects=50,
         max_deleted_share=20,
+        status_repository="git@git.example.org:shop/status.git",
         retention=timedelta(days=30),
     )
     tree = WorkspaceTree(repo, tree_id)

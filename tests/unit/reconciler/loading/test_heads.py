@@ -6,6 +6,7 @@ import pytest
 from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.recoveries import Another, assert_recovers, assert_same
+from support.statusrepo import recording_in
 
 from apiserver.model.commits import own
 from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
@@ -221,3 +222,23 @@ def test_a_commit_that_renames_the_status_branch_is_held_as_a_whole(fleet: Loade
     fleet.commit({"treeplane.yaml": TREEPLANE_YAML})
     assert fleet.fleet().error == ""
     assert fleet.data("root:a", "more") == {"a": "b"}
+
+
+@pytest.mark.parametrize("before", ["", "https://git.example.org/status.git"])
+@pytest.mark.parametrize("after", ["", "https://git.example.org/other.git"])
+def test_a_commit_that_names_another_repository_for_it_is_held_as_a_whole(
+    empty: LoadedFleet, before: str, after: str
+) -> None:
+    first, other = recording_in(before), recording_in(after)
+    empty.begin({"treeplane.yaml": first})
+    loaded = empty.commit({"treeplane.yaml": other, **MORE})
+    if before == after:
+        assert not loaded.problems
+        return
+    said = is_held(empty, loaded)
+    assert f"spec.status.repository is {after or 'not there'}, but this fleet's status is in " in said
+    assert (before or "the fleet's own repository") in said
+    is_held(empty, empty.commit(OTHER))
+    empty.commit({"treeplane.yaml": first})
+    assert empty.fleet().error == ""
+    assert empty.data("root:a", "more") == {"a": "b"}
