@@ -2,14 +2,15 @@
 # make test    set up what the tests need and run them: unit and contract, then end to end (WORKERS at a time)
 # make kubectl-suite  kubectl's own shell suite, as far as it passes (WRITES=Commit: in a workspace whose writes are commits)
 # make conformance    Kubernetes' own end-to-end suite, as far as it passes (WRITES as above)
-# make check   the import contract, ruff (rules and format), mypy
+# make check   the import contract, ruff (rules and format), mypy, links of the documentation
+# make docs    docs/ as a site, in build/site; a link that leads nowhere is an error
 # make settings  the tables of docs/settings.md and docs/commands.md, made of settings and commands
 # make bench   the published figures
 # make histories  properties over histories (pushes, losses, restarts, kills, intruders), ROUNDS times with other examples
 # Needs git and Python 3.11 or newer; for the tests against real clusters also Go (or the package index, which has it).
 
 .DEFAULT_GOAL := help
-.PHONY: help up test kubectl-suite conformance check settings bench histories setup clusters clean
+.PHONY: help up test kubectl-suite conformance check docs settings bench histories setup clusters clean
 .SUFFIXES:
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
@@ -50,6 +51,10 @@ check: $(STAMP)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
+	@$(MAKE) docs
+
+docs: $(STAMP)
+	@$(BIN)/sphinx-build -q -n -W --keep-going -c docs/site . build/site
 
 settings: $(STAMP)
 	@$(BIN)/python -m reconciler.commands.settingspage docs/settings.md
