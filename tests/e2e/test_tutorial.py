@@ -33,8 +33,11 @@ def test_the_tutorial_goes_as_it_is_printed(
 ) -> None:
     path = os.pathsep.join([str(COMMAND.parent), str(Path(clusters[0].binaries.kubectl).parent), os.environ["PATH"]])
     for name, cluster in zip(("paris", "tokyo"), clusters, strict=True):
-        (tmp_path / f"{name}.kubeconfig").write_text(cluster.kubeconfig)
-    typist = Typist(tmp_path, environment(PATH=path, TREEPLANE_LISTEN="127.0.0.1:0"), eventually)
+        (tmp_path / f"{name}.kubeconfig").write_bytes(cluster.kubeconfig)
+    reader = {
+        f"GIT_{who}_{what}": "reader@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    typist = Typist(tmp_path, environment(PATH=path, TREEPLANE_LISTEN="127.0.0.1:0", **reader), eventually)
     try:
         for step in steps(PAGE):
             typist.type(step)
