@@ -2,7 +2,8 @@
 # make test    set up what the tests need and run them: unit and contract, then end to end (WORKERS at a time)
 # make kubectl-suite  kubectl's own shell suite, as far as it passes (WRITES=Commit: in a workspace whose writes are commits)
 # make conformance    Kubernetes' own end-to-end suite, as far as it passes (WRITES as above)
-# make check   the import contract, ruff (rules and format), mypy
+# make check   the import contract, ruff (rules and format), mypy, links of the documentation
+# make docs    docs/ as a site, in build/site; a link that leads nowhere is an error
 # make settings  the tables of docs/settings.md, docs/commands.md and docs/metrics.md, made of what they are about
 # make bench   the published figures
 # make lock    requirements/, made of pyproject.toml
@@ -11,7 +12,7 @@
 # Needs git and Python 3.11 or newer; for the tests against real clusters also Go (or the package index, which has it).
 
 .DEFAULT_GOAL := help
-.PHONY: help up test kubectl-suite conformance check settings bench histories setup lock release clusters clean
+.PHONY: help up test kubectl-suite conformance check docs settings bench histories setup lock release clusters clean
 .SUFFIXES:
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
@@ -53,6 +54,10 @@ check: $(TOOLS)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
+	@$(MAKE) docs
+
+docs: $(TOOLS)
+	@$(BIN)/sphinx-build -q -n -W --keep-going -c docs/site . build/site
 
 settings: $(STAMP)
 	@$(BIN)/python -m reconciler.commands.settingspage docs/settings.md

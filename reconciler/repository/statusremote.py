@@ -66,4 +66,4 @@ def status_remote(mirror: Repository, address: str, source: str, settings: Remot
         stall=settings.stall,
         connect=settings.connect,
     )
-    return StatusRemote(Remote(mirror, address, patience, name))
+    return StatusRemote(Remote(mirror, address, patience, name=name))
