@@ -99,4 +99,4 @@ def _hosted(settings: ServerSettings) -> Hosted | None:
     most = settings.max_push_mib * 1024 * 1024
     served = f"refs/heads/{settings.branch}"
     written = WrittenPushes(data_dir, settings.git_dir, served, durable=settings.sync_writes)
-    return Hosted(settings.git_dir, lambda: notify_push(data_dir), settings.git_concurrency, most, written)
+    return Hosted(settings.git_dir, lambda: notify_push(data_dir), written, settings.git_concurrency, most)

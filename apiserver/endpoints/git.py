@@ -41,14 +41,14 @@ _LARGEST = 128 * 1024 * 1024
 
 
 class Hosted(NamedTuple):
-    """The repository. `pushed` is called after each push, in the event loop; `concurrency` bounds git's processes, half
-    of which may be one user's; `most`: bytes of a push. `written`: where it is noted who pushes; None: nowhere."""
+    """The repository. `pushed` is called after each push, in the event loop; `written`: where it is noted who pushes;
+    `concurrency` bounds git's processes, half of which may be one user's; `most`: bytes of a push."""
 
     git_dir: Path
     pushed: Callable[[], None]
+    written: WrittenPushes
     concurrency: int = 8
     most: int = 100 * 1024 * 1024
-    written: WrittenPushes | None = None
 
 
 class GitEndpoint:

@@ -58,6 +58,10 @@ class WrittenPush:
         self._refs, written = tuple(refs), self._written
         self._push = await asyncio.to_thread(written.log.begun, self._pusher, self._refs, written.served)
 
+    async def refuse(self, why: str) -> None:
+        """git is not asked."""
+        await self._written.refused(self._pusher, why)
+
     async def end(self, report: PushReport) -> None:
         """Once git has ended, before its client hears of it."""
         if not self._push:

@@ -71,15 +71,14 @@ async def advertise(exchange: Exchange, service: GitService) -> bool:
 
 
 async def call(exchange: Exchange, service: GitService, written: WrittenPush | None = None) -> bool:
-    """POST git-upload-pack or git-receive-pack. Whether git ended well; an answer is sent in any case. `written`: of a
-    push, what is written down of it."""
+    """POST git-upload-pack or git-receive-pack. Whether git ended well; an answer is sent in any case. `written`: what
+    is written down of a push; of a fetch there is none."""
     if exchange.header(b"content-type") != f"application/x-git-{service.name}-request":
         raise StatusError(415, "UnsupportedMediaType", f"expected application/x-git-{service.name}-request")
-    kind, pushing = f"application/x-git-{service.name}-result", service.name == PUSH
-    most = service.most * _DROPPED if pushing else _NEGOTIATION
-    body = pieces(exchange, most)
+    kind = f"application/x-git-{service.name}-result"
     if written is not None:
-        return await _pushed(exchange, service, written, body, kind)
+        return await _pushed(exchange, service, written, pieces(exchange, service.most * _DROPPED), kind)
+    body = pieces(exchange, _NEGOTIATION)
     async with running(service.command(), service.environment, service.bounds) as process:
         return await Relay(exchange, process).run(body, kind)
 
@@ -93,6 +92,7 @@ async def _pushed(
         return False
     if begin.refs > _REFS:
         text = f"{begin.refs} refs in one push are too many: push at most {_REFS} at a time"
+        await written.refuse(text)
         await _refuse(exchange, kind, begin, body, text)
         return False
     try:
