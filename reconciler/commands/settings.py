@@ -327,7 +327,7 @@ class UpSettings:
     starting: Starting
     common: Common
     serving: Serving = field(default_factory=Serving)
-    reaching: RemoteAccess = field(default_factory=RemoteAccess)
+    access: RemoteAccess = field(default_factory=RemoteAccess)
     reconciling: Reconciling = field(default_factory=Reconciling)
 
 

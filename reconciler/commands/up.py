@@ -75,7 +75,7 @@ def up(settings: UpSettings) -> None:
         server = ServerSettings(**values(common, settings.serving), host=address.host, port=port)
         urls = [server.url, server.local_url]
         repository = _remembered(settings)
-        _check_access(repository, settings.reaching)
+        _check_access(repository, settings.access)
         source = resolve(repository, common.data_dir, common.branch, urls, _commit_key(settings).sign)
         server = replace(server, git_dir=source.hosted)
         _Run(settings, server, source, certificates, listener).run()
@@ -139,7 +139,7 @@ class _Run:
         file = self._settings.common.data_dir / "reconciler.log"
         log = self._log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         told = self._told = ReconcileSettings(
-            **values(self._settings.common, self._settings.reaching, self._settings.reconciling),
+            **values(self._settings.common, self._settings.access, self._settings.reconciling),
             source=self._source.location,
             url=self._server.url,
             local_url=self._server.local_url,
