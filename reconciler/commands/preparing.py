@@ -62,7 +62,7 @@ def prepare(settings: UpSettings) -> Prepared:
         server = ServerSettings(**values(common, settings.serving), host=address.host, port=port)
         urls = [server.url, server.local_url]
         repository = _remembered(settings)
-        _check_access(repository, settings.reaching)
+        _check_access(repository, settings.access)
         source = resolve(repository, common.data_dir, common.branch, urls, _commit_key(settings).sign, common.path)
         return Prepared(replace(server, git_dir=source.hosted), source, certificates, listener, new_keys)
     except BaseException:

@@ -386,7 +386,7 @@ class UpSettings:
     common: Common
     logging: LogSettings = field(default_factory=LogSettings)
     serving: Serving = field(default_factory=Serving)
-    reaching: RemoteAccess = field(default_factory=RemoteAccess)
+    access: RemoteAccess = field(default_factory=RemoteAccess)
     reconciling: Reconciling = field(default_factory=Reconciling)
 
 

@@ -120,7 +120,7 @@ class _Run:
 
     def _start(self) -> None:
         told = self._told = ReconcileSettings(
-            **values(self._settings.common, self._settings.reaching, self._settings.reconciling),
+            **values(self._settings.common, self._settings.access, self._settings.reconciling),
             source=self._source.location,
             url=self._server.url,
             local_url=self._server.local_url,

@@ -20,7 +20,10 @@ _WRITES = (
 
 _SAID = (
     (r"error: 429|too many requests|rate limit", _LIMITS),
-    (r"marked as read only|does not have write access|not granted|archived|read-only", _WRITES),
+    (
+        r"marked as read only|not have write access|access to repository not granted|(was|is) archived|is read-only",
+        _WRITES,
+    ),
     (r"CONNECT tunnel failed|from proxy after CONNECT|proxy CONNECT aborted|resolve proxy", "check --git-proxy"),
     (r"Permission denied \(", "give a key that it knows: --git-ssh-key-file, whose public half is a deploy key there"),
     (
