@@ -91,9 +91,10 @@ class Start:
         """None where it has to be looked at again."""
         ours, published = self._mirror.status(), heads.status
         theirs = published if published is not None else ours
-        for each in {ours, published} - {None}:
-            self._refuse_newer(each)
-        match find(self._repo, ours, published, self._installation.is_own, self._is_signed):
+        finding = find(self._repo, ours, published, self._installation.is_own, self._is_signed)
+        # Of what counts alone: what anybody may have pushed there is no reason not to start.
+        self._refuse_newer(ours if finding in (Finding.OURS, Finding.NOBODYS) else theirs)
+        match finding:
             case Finding.OURS | Finding.NOBODYS:
                 return Beginning(heads, self._recorded(ours), self._epoch(ours))
             case Finding.AHEAD:
