@@ -98,9 +98,10 @@ class Start:
         if self._mirror.is_apart and heads.desired is not None and published not in (None, ours):
             self._check_fleet(heads.desired, ours, str(published))
         theirs = published if published is not None else ours
-        for each in {ours, published} - {None}:
-            self._refuse_newer(each)
-        match find(self._repo, ours, published, self._installation.is_own, self._is_signed):
+        finding = find(self._repo, ours, published, self._installation.is_own, self._is_signed)
+        # Of what counts alone: what anybody may have pushed there is no reason not to start.
+        self._refuse_newer(ours if finding in (Finding.OURS, Finding.NOBODYS) else theirs)
+        match finding:
             case Finding.OURS | Finding.NOBODYS:
                 return Beginning(heads, self._recorded(ours), self._epoch(ours))
             case Finding.AHEAD:

@@ -63,6 +63,17 @@ def test_a_status_branch_of_a_newer_treeplane_is_refused_and_stays_as_it_is(flee
     assert repo.ref(f"refs/heads/{STATUS}") == newer
 
 
+def test_what_a_stranger_pushed_there_keeps_nobody_from_starting(fleet: LoadedFleet) -> None:
+    """Whoever may push to the branch may write any number; a server that has its own goes on from that."""
+    repo, head = fleet.repo.repo, fleet.repo.repo.ref(f"refs/heads/{STATUS}")
+    assert head is not None
+    start(fleet, "main")
+    move_ref(repo, f"refs/heads/{STATUS}", write_format(repo, head, format.FORMAT + 1), head)
+    begun = start(fleet, "main").recorded
+    assert begun is not None
+    assert begun.commit.id == head
+
+
 def test_one_of_this_format_or_without_any_is_gone_on_from(fleet: LoadedFleet) -> None:
     repo, head = fleet.repo.repo, fleet.repo.repo.ref(f"refs/heads/{STATUS}")
     assert head is not None
