@@ -13,6 +13,7 @@ from pathlib import Path
 
 from apiserver.auth.keys import KeysError
 from apiserver.model.redaction import redact
+from reconciler.commands import fleetfolder
 from reconciler.commands.clone import clone_of
 from reconciler.commands.failure import BROKEN, BUSY, Failure
 from reconciler.commands.rendering import renderer_of_user
@@ -22,6 +23,7 @@ from reconciler.drilling.result import Drill, point_of
 from reconciler.repository.errors import RepositoryError, StatusAway
 from reconciler.repository.gitversion import require_git
 from reconciler.repository.library import set_fsync
+from reconciler.repository.objects import Repository
 from reconciler.repository.source import is_repository, kind_of_source
 from reconciler.statusbranch.claim import claim_of
 from reconciler.statusbranch.naming import Undecided
@@ -35,12 +37,12 @@ _HOSTED = "repo/fleet.git"
 def drill(source: str, branch: str, keys: Path | None, folder: str = "") -> Drill:
     """`source`: a URL, a repository, or a data directory with one; "" for the clone that this is called in. `keys`: the
     server's keys/, or a backup of them. `folder`: in which the fleet stands."""
-    where, around = _location(source)
+    where, stands = _location(source, folder)
     set_fsync(False)  # what is written is thrown away
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         try:
             require_git()
-            return _drilled(where, branch, keys, Path(scratch), folder or around)
+            return _drilled(where, branch, keys, Path(scratch), stands)
         except NothingRecorded as error:
             raise Failure(str(error), error.hint) from error
         except Undecided as error:
@@ -82,18 +84,23 @@ def _drilled(where: str, branch: str, keys: Path | None, scratch: Path, folder: 
         ) from error
 
 
-def _location(source: str) -> tuple[str, str]:
-    """Where it is, and the folder of the fleet as far as where this is called says it."""
+def _folder(source: str) -> str:
+    repo = Repository(source)
+    fleetfolder.settle(repo, None, repo.path)
+    return repo.folders[0]
+
+
+def _location(source: str, folder: str) -> tuple[str, str]:
+    """Where it is, and the folder of the fleet: the one that is named, or as fleetfolder finds it."""
     try:
         if not source:
-            top, repo = clone_of(Path())
+            top, repo = clone_of(Path(), folder)
             return str(top), repo.folders[0]
-        kind = kind_of_source(source)
+        kind, hosted = kind_of_source(source), Path(source) / _HOSTED
+        if kind != "directory":
+            return source, folder or _folder(source) if kind == "repository" else folder
+        if is_repository(hosted):
+            return str(hosted), folder or _folder(str(hosted))
     except RepositoryError as error:
         raise Failure(str(error), code=2) from error
-    if kind != "directory":
-        return source, ""
-    hosted = Path(source) / _HOSTED
-    if is_repository(hosted):
-        return str(hosted), ""
     raise Failure(f"{source} is no repository", "name a repository, its URL, or the data directory of a server", 2)

@@ -12,7 +12,7 @@ from pathlib import Path
 from reconciler.commands.failure import Failure
 from reconciler.layout.fleet import FILE
 from reconciler.layout.tree import TOP, WorkspaceTree
-from reconciler.repository.folder import joined, unfit
+from reconciler.repository.folder import joined, named, unfit
 from reconciler.repository.objects import Repository
 
 _DEEP, _MOST, _SHOWN = 4, 4000, 3
@@ -46,8 +46,9 @@ def require(repo: Repository, branch: str, folder: str) -> None:
 def _around(top: Path, here: Path) -> str | None:
     above, top = here.resolve(), top.resolve()
     while above.is_relative_to(top):
-        if (above / FILE).is_file():
-            return above.relative_to(top).as_posix().removeprefix(".")
+        folder = named(above.relative_to(top).as_posix())
+        if not unfit(folder) and (above / FILE).is_file():
+            return folder
         if above == top:
             break
         above = above.parent
@@ -62,7 +63,11 @@ def _only(repo: Repository) -> str:
     found = [*islice(below(repo, tree), _SHOWN + 1)]
     if len(found) > 1:
         shown = ", ".join(found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
-        raise Failure(f"there are several fleets in {repo.path}: {shown}", "go into the folder of one of them", 2)
+        raise Failure(
+            f"there are several fleets in {repo.path}: {shown}",
+            "go into the folder of one of them, or name it: --path FOLDER",
+            2,
+        )
     return found[0] if found else ""
 
 

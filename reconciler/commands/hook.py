@@ -80,8 +80,7 @@ def judge_push(
         if move.old == _NOTHING or not move.ref.startswith(_HEADS):
             continue  # a branch that begins
         with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch, closing(renderer_of_user()) as renders:
-            judging = _Judging(Path(scratch), git_dir, [*_pushed(environment)], signers, renders)
-            judging.folder = folder
+            judging = _Judging(Path(scratch), git_dir, [*_pushed(environment)], signers, renders, folder)
             answer = judging.answer(move, moves)
         if answer is not None:
             return answer
@@ -99,10 +98,10 @@ class _Judging:
     """Of one branch that moves. What is served is read from the repository as it stands, without what is pushed."""
 
     def __init__(
-        self, scratch: Path, git_dir: Path, pushed: Iterable[Path], signers: Path | None, renders: Renders
+        self, scratch: Path, git_dir: Path, pushed: Iterable[Path], signers: Path | None, renders: Renders, folder: str
     ) -> None:
         self._scratch, self._git_dir, self._pushed, self._renders = scratch, git_dir, pushed, renders
-        self.folder = ""
+        self._folder = folder
         self._vouching = Vouching(PushRecords(None), Verifier(None, scratch), signers or scratch / "nobody")
         self._must = True  # for all that is known so far
 
@@ -126,9 +125,9 @@ class _Judging:
         old, new, ref = move
         there = Repository(self._git_dir)
         try:
-            fleetfolder.settle(there, None, self._git_dir, self.folder)
+            fleetfolder.settle(there, None, self._git_dir, self._folder)
         except Failure as several:
-            raise _NotJudged(f"{several.message}: have the hook name its fleet with --path") from None
+            raise _NotJudged(", ".join(several.message.splitlines())) from None
         recorded = self._recorded(there, move)
         if recorded is None or ref != f"{_HEADS}{recorded.facts().branch}":
             return None
