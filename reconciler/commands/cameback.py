@@ -18,10 +18,11 @@ from reconciler.commands.settings import ReconcileSettings
 from reconciler.drilling.keysneeded import NeededKey, needed
 from reconciler.layout.fleet import UNSIGNED, read_fleet
 from reconciler.repository.objects import Repository
+from reconciler.review.telling.harmless import plain
 from reconciler.statusbranch.recorded import RecordedFleet
 
 _STORE = "Store"
-_MOST = 5
+_MOST, _LINES = 5, 20
 _OF_SERVER = frozenset({"ca.key", "service-accounts.key", "commits"})
 """Made with a server, so they are there: old ones, or new."""
 
@@ -30,7 +31,7 @@ def came_back(
     store: Store, repo: Repository, recorded: RecordedFleet, settings: ReconcileSettings, holder: str = ""
 ) -> str:
     """`holder`: another server that holds the fleet, "" where this one does."""
-    return "\n".join(_lines(store, repo, recorded, settings, holder))
+    return "\n".join(map(plain, _lines(store, repo, recorded, settings, holder)))
 
 
 def _lines(
@@ -45,9 +46,12 @@ def _lines(
     if unrecorded:
         yield f"  not back: what was made through the API in {_named(unrecorded)}, but for what a backup had"
     yield "  not back: Events, Leases and other runtime objects"
-    for each in _missing(store, repo, recorded, settings):
+    missing = [*_missing(store, repo, recorded, settings)]
+    for each in missing[:_LINES]:
         of = f" ({_named(each.of)})" if each.of else ""
         yield f"  not back: {settings.keys_dir / each.place}: {each.what}{of}; put it there from a backup of keys/"
+    if len(missing) > _LINES:
+        yield f"  not back: {len(missing) - _LINES} more of keys/; treeplane drill names all"
     if settings.new_keys:
         yield (
             f"  different: {settings.keys_dir} is new, with a CA of its own: kubeconfigs, clones and tokens of before "
