@@ -66,26 +66,59 @@ def test_a_script_for_each_shell(shell: str, tmp_path: Path) -> None:
     assert run("completion", "csh").exit_code == 2
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [("treeplane va", ["validate"]), ("treeplane up --data", ["--data-dir"]), ("treeplane ws tr", ["tree"])],
-)
-def test_bash_gets_what_may_follow(tmp_path: Path, line: str, found: list[str]) -> None:
-    """By the very script, in a bash."""
+@pytest.fixture
+def typing(tmp_path: Path) -> dict[str, str]:
+    """The environment of a shell whose PATH has a treeplane."""
     program = tmp_path / "treeplane"
     program.write_text(f"#!{sys.executable}\nfrom reconciler.__main__ import main\nmain(prog_name='treeplane')\n")
     program.chmod(0o755)
+    return {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "PYTHONPATH": str(Path(__file__).parents[4]),
+        "KUBECONFIG": str(tmp_path / "none"),
+        "HOME": str(tmp_path),
+        "XDG_CONFIG_HOME": str(tmp_path),
+        "XDG_DATA_HOME": str(tmp_path),
+    }
+
+
+ASKED = [("treeplane va", ["validate"]), ("treeplane up --data", ["--data-dir"]), ("treeplane ws tr", ["tree"])]
+
+
+@pytest.mark.parametrize(("line", "found"), ASKED)
+def test_bash_gets_what_may_follow(typing: dict[str, str], line: str, found: list[str]) -> None:
+    """By the very script, in a bash."""
     words = line.split()
     script = (
         "source <(treeplane completion bash); "
         f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; "
         '_treeplane_completion treeplane; echo "${COMPREPLY[@]}"'
     )
-    environment = {
-        **os.environ,
-        "PATH": f"{tmp_path}:{os.environ['PATH']}",
-        "PYTHONPATH": str(Path(__file__).parents[4]),
-        "KUBECONFIG": str(tmp_path / "none"),
-    }
-    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(["bash", "-c", script], env=typing, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == found, done.stderr
+
+
+@pytest.mark.parametrize(("line", "found"), ASKED)
+def test_fish_gets_what_may_follow(typing: dict[str, str], line: str, found: list[str]) -> None:
+    """As fish itself asks the script."""
+    if shutil.which("fish") is None:
+        pytest.skip("fish is not on PATH")
+    script = f"treeplane completion fish | source; complete -C '{line}'"
+    done = subprocess.run(["fish", "-c", script], env=typing, capture_output=True, text=True, check=True)
+    assert [line.partition("\t")[0] for line in done.stdout.splitlines()] == found, done.stderr
+
+
+@pytest.mark.parametrize(("line", "found"), ASKED)
+def test_zsh_gets_what_may_follow(typing: dict[str, str], line: str, found: list[str]) -> None:
+    """By the very script, in a zsh, with what its completion system would show in place of that."""
+    if shutil.which("zsh") is None:
+        pytest.skip("zsh is not on PATH")
+    words = line.split()
+    script = (
+        "compdef() { : }; source <(treeplane completion zsh); "
+        "compadd() { local all=${@[-1]}; print -rl -- ${(P)all} }; _describe() { print -rl -- ${${(P)3}%%:*} }; "
+        f"words=({' '.join(words)}); CURRENT={len(words)}; _treeplane_completion"
+    )
+    done = subprocess.run(["zsh", "-f", "-c", script], env=typing, capture_output=True, text=True, check=True)
     assert done.stdout.split() == found, done.stderr
