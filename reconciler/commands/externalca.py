@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from cryptography import x509
+from apiserver.auth.pki import ends
 
 SYSTEM = "system"
 _CERTIFICATES = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
@@ -37,7 +37,7 @@ class ExternalAuthority(NamedTuple):
         found = _CERTIFICATES.findall(said)
         try:
             for each in found:
-                x509.load_pem_x509_certificate(each)
+                ends(each)
         except ValueError as error:
             raise ValueError(f"{self.file}: no certificates in PEM: {error}") from error
         if not found:

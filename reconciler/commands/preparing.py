@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from reconciler.commands.externalca import ExternalAuthority
 
 
-class Prepared(NamedTuple):
+class PreparedServer(NamedTuple):
     """`new_keys`: there was no CA before."""
 
     server: ServerSettings
@@ -49,7 +49,7 @@ class Prepared(NamedTuple):
     new_keys: bool
 
 
-def prepare(settings: UpSettings) -> Prepared:
+def prepare(settings: UpSettings) -> PreparedServer:
     """In a data directory that nobody else uses. Raises Failure."""
     common = settings.common
     new_keys = not Keys(common.keys_dir).ca.exists()
@@ -64,7 +64,7 @@ def prepare(settings: UpSettings) -> Prepared:
         repository = _remembered(settings)
         _check_access(repository, settings.access)
         source = resolve(repository, common.data_dir, common.branch, urls, _commit_key(settings).sign, common.path)
-        return Prepared(replace(server, git_dir=source.hosted), source, certificates, listener, new_keys)
+        return PreparedServer(replace(server, git_dir=source.hosted), source, certificates, listener, new_keys)
     except BaseException:
         listener.close()  # nobody accepts on it
         raise

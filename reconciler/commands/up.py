@@ -39,7 +39,7 @@ from reconciler.commands.dataplace import only_one, require_place, require_recov
 from reconciler.commands.failure import Failure
 from reconciler.commands.journal import journal, keep
 from reconciler.commands.lines import HappenedLines
-from reconciler.commands.preparing import Prepared, check_files, check_store, prepare
+from reconciler.commands.preparing import PreparedServer, check_files, check_store, prepare
 from reconciler.commands.progress import ProgressBar
 from reconciler.commands.roles import REST
 from reconciler.commands.servedat import ServedAt
@@ -68,7 +68,7 @@ def up(settings: UpSettings) -> None:
 class _Run:
     """One run: children, their reports, and what is printed."""
 
-    def __init__(self, settings: UpSettings, prepared: Prepared, outlets: Outlets) -> None:
+    def __init__(self, settings: UpSettings, prepared: PreparedServer, outlets: Outlets) -> None:
         self._settings = settings
         self._server, self._source = prepared.server, prepared.source
         self._certificates, self._new_keys = prepared.certificates, prepared.new_keys

@@ -13,7 +13,7 @@ from support.locked import pinned
 
 from release import environment, locks
 
-BEYOND = {"uvicorn", "urllib3", "websockets"}
+BEYOND = {"prometheus_client", "uvicorn", "urllib3", "websockets"}
 """Libraries of which more is used than they document, so that a new version may break what worked."""
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from release import archives, build, sbom, slim
 from release.locks import ROOT
@@ -66,7 +67,9 @@ def test_the_list_names_what_is_locked_with_its_hashes() -> None:
     said = json.loads(sbom.text(sbom.locked(ROOT), 0))
     named = {component["name"]: component for component in said["components"]}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert {Requirement(each).name.lower() for each in project["dependencies"]} | {"treeplane"} <= named.keys()
+    assert {canonicalize_name(Requirement(each).name) for each in project["dependencies"]} | {
+        "treeplane"
+    } <= named.keys()
     for name, component in named.items():
         assert component["purl"] == f"pkg:pypi/{name}@{component['version']}"
         assert name == "treeplane" or component["externalReferences"][0]["hashes"][0]["alg"] == "SHA-256"
