@@ -37,7 +37,7 @@ _HOSTED = "repo/fleet.git"
 def drill(source: str, branch: str, keys: Path | None, folder: str = "") -> Drill:
     """`source`: a URL, a repository, or a data directory with one; "" for the clone that this is called in. `keys`: the
     server's keys/, or a backup of them. `folder`: in which the fleet stands."""
-    where, stands = _location(source, folder)
+    where, stands = location(source, folder)
     set_fsync(False)  # what is written is thrown away
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         try:
@@ -90,7 +90,7 @@ def _folder(source: str) -> str:
     return repo.folders[0]
 
 
-def _location(source: str, folder: str) -> tuple[str, str]:
+def location(source: str, folder: str) -> tuple[str, str]:
     """Where it is, and the folder of the fleet: the one that is named, or as fleetfolder finds it."""
     try:
         if not source:

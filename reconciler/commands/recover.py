@@ -12,13 +12,13 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from apiserver.auth.files import private_directory, write_private
 from apiserver.model.redaction import redact
 from reconciler.commands.dataplace import LOCK, RECOVERING, only_one, require_place
-from reconciler.commands.drill import drill
+from reconciler.commands.drill import drill, location
 from reconciler.commands.failure import USAGE, Failure
 from reconciler.commands.source import resolve
 from reconciler.drilling.result import Drill
@@ -40,17 +40,20 @@ class BackupGiven:
 
 @dataclass(frozen=True, slots=True)
 class RecoverAsked:
-    """`source`: a clone, or a URL. `backup`: None where there is none."""
+    """`source`: a clone, or a URL. `backup`: None where there is none. `folder`: in which the fleet stands; "" for the
+    only one."""
 
     source: str
     branch: str
     data_dir: Path
     backup: BackupGiven | None
+    folder: str = ""
 
 
 def recover(asked: RecoverAsked) -> Iterator[str]:
     """Lines for people, each before what it tells of. Raises Failure, and then the directory is as it was."""
     _require_empty(asked.data_dir)
+    asked = replace(asked, folder=location(asked.source, asked.folder)[1])
     known = identities_of(asked.backup) if asked.backup is not None else []
     with _filling(asked.data_dir) as (staging, again):
         if again:
@@ -62,7 +65,7 @@ def recover(asked: RecoverAsked) -> Iterator[str]:
         else:
             yield "no backup (--backup): what is named below as not in the repository is lost"
         yield f"what {redact(asked.source)} brings back is looked at:"
-        found = drill(asked.source, asked.branch, taken.keys if taken is not None else None)
+        found = drill(asked.source, asked.branch, taken.keys if taken is not None else None, asked.folder)
         yield as_text(found).rstrip("\n")
         yield from _put_in_place(asked, taken)
         yield from _next(asked, found, taken)
@@ -166,7 +169,7 @@ def _put_in_place(asked: RecoverAsked, taken: TakenBackup | None) -> Iterator[st
         if taken.objects:
             taken.store.rename(data_dir / DIRECTORY)
             yield f"{data_dir / DIRECTORY}: put into the store by the server, once it holds the fleet"
-    source = resolve(asked.source, data_dir, asked.branch)
+    source = resolve(asked.source, data_dir, asked.branch, folder=asked.folder)
     yield from source.notes
     remembered = asked.source
     if kind_of_source(asked.source) != "url":
@@ -179,6 +182,8 @@ def _next(asked: RecoverAsked, found: Drill, taken: TakenBackup | None) -> Itera
     words = ["treeplane", "up", "--data-dir", str(asked.data_dir)]
     if asked.branch != "main":
         words += ["--branch", asked.branch]
+    if asked.folder:
+        words += ["--path", asked.folder]
     if taken is None:
         yield (
             f"if there is a copy of keys/, put it at {asked.data_dir / 'keys'} now; without, kubeconfigs and clones of "

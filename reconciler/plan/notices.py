@@ -142,17 +142,23 @@ def _synced(was: Object, now: Object) -> _Found:
 
 
 def _sync_target(before: Object, after: Object) -> _Found:
-    """One that only begins to be asked is neither lost nor back."""
-    was, now = _said(before, "Ready"), _said(after, "Ready")
-    gone = was.get("status") == "False" or (was.get("status") == "Unknown" and was.get("reason") != _CONNECTING)
-    if now.get("status") == "True":
-        if gone:
+    """One that only begins to be asked, or whose credentials are yet to come, is neither lost nor back."""
+    if _said(after, "Ready").get("status") == "True":
+        if _is_gone(before):
             yield TARGET_BACK, "it answers again", False
-    elif now and now.get("reason") != _CONNECTING and not gone:
-        yield TARGET_LOST, now.get("message", ""), True
+    elif _is_gone(after) and not _is_gone(before):
+        yield TARGET_LOST, _said(after, "Ready").get("message", ""), True
 
 
-_CONNECTING = "Connecting"
+def _is_gone(target: Object) -> bool:
+    """Whether a sync target is known not to answer, or to refuse."""
+    said, status = _said(target, "Ready"), target.get("status") or {}
+    if said.get("reason") == _MISSING:
+        return "lastSyncerHeartbeatTime" in status  # it answered once: its credentials were taken away
+    return said.get("status") == "False" or (said.get("status") == "Unknown" and said.get("reason") != _CONNECTING)
+
+
+_CONNECTING, _MISSING = "Connecting", "CredentialsMissing"
 _OF_SOURCES = {SOURCE_FOLLOWED: "Source", SOURCE_STATUS_WRITTEN: "SourceStatus"}
 """With what begins the reason of an Event that tells that it is not so, before the condition's."""
 _FOUND: Mapping[str, Callable[[Object, Object], _Found]] = {

@@ -83,9 +83,12 @@ def backup(target: Path, recipient: str, data_dir: Path, keys: Path | None) -> N
     help="The data directory that is made: a new one, or an empty one.",
 )
 @_branch
+@folder_option
 @_backup
 @_identity
-def recover(source: str, data_dir: Path, branch: str, backup_file: Path | None, identity: Path | None) -> None:
+def recover(
+    source: str, data_dir: Path, branch: str, folder: str, backup_file: Path | None, identity: Path | None
+) -> None:
     """Make the data directory of a server that was lost, of its repository and a backup, step by step. What comes back
     and what does not is said before anything is put in place; nothing is started.
 
@@ -94,7 +97,7 @@ def recover(source: str, data_dir: Path, branch: str, backup_file: Path | None, 
     """
     gc.set_threshold(_GARBAGE)
     given = _given(backup_file, identity)
-    for line in run_recover(RecoverAsked(source, branch, data_dir.absolute(), given)):
+    for line in run_recover(RecoverAsked(source, branch, data_dir.absolute(), given, folder)):
         for each in line.split("\n"):
             click.echo(plain(each))
 

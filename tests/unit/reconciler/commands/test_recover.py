@@ -10,6 +10,7 @@ import pyrage
 import pytest
 from click.testing import CliRunner, Result
 from support.backups import SECRET, backed_up, runtime
+from support.fleetrepo import FleetRepo
 from support.loadedfleet import LoadedFleet
 
 from reconciler.__main__ import main
@@ -56,6 +57,18 @@ def test_step_by_step_into_a_new_directory(fleet: LoadedFleet, tmp_path: Path) -
     assert "is not empty: it has keys, lock, source, …" in recover(fleet).output
 
 
+@pytest.mark.parametrize("named", [(), ("--path", "fleets/prod")], ids=["found", "named"])
+def test_a_fleet_in_a_folder(tmp_path: Path, named: tuple[str, ...]) -> None:
+    """The line that serves it has the folder, which may be the only one with a fleet."""
+    made = LoadedFleet(tmp_path / "fleet", FleetRepo(tmp_path / "fleet.git", folder="fleets/prod"))
+    made.begin()
+    made.publish()
+    made.close()
+    done = recover(made, *named, key="")
+    assert done.exit_code == 0, done.output
+    assert f"treeplane up --data-dir {tmp_path / 'new'} --path fleets/prod\n" in done.output
+
+
 def test_without_a_backup_it_says_before_it_starts_what_is_lost(fleet: LoadedFleet, tmp_path: Path) -> None:
     done = recover(fleet, key="")
     assert done.exit_code == 0, done.output
@@ -100,7 +113,7 @@ def test_one_that_is_cut_off_anywhere_begins_anew(
     for name in ("take", "drill", "resolve", "write_private"):
         with monkeypatch.context() as patched:
 
-            def die(*_: object) -> None:
+            def die(*_: object, **__: object) -> None:
                 patched.setattr(recovering, "_empty", lambda _: None)
                 raise Killed
 

@@ -153,11 +153,16 @@ def test_a_placement_and_its_target(told: Told) -> None:
         on("east", "False", "Deployment a/b: no"), on("east", "True"), on(""),
     ):  # fmt: skip
         told.put(PLACEMENTS, "shop0", "all", **status)
+    answered: Object = {}
     for status, reason in (
-        ("Unknown", "Connecting"), ("True", "Ready"), ("False", "ErrorHeartbeat"), ("True", "Ready"),
+        ("Unknown", "Connecting"), ("Unknown", "CredentialsMissing"),  # they are yet to come: nobody is lost
+        ("True", "Ready"), ("False", "ErrorHeartbeat"), ("True", "Ready"),
         ("Unknown", "CredentialsMissing"), ("Unknown", "CredentialsMissing"), ("True", "Ready"),
     ):  # fmt: skip
-        told.put(TARGETS, "root", "west", conditions=[{"type": "Ready", "status": status, "reason": reason}])
+        answered |= {"lastSyncerHeartbeatTime": "2026-01-01T00:00:00Z"} if status == "True" else {}
+        told.put(
+            TARGETS, "root", "west", conditions=[{"type": "Ready", "status": status, "reason": reason}], **answered
+        )
     told.settle(following)
     assert told.said() == {
         "Placement all Placed": 1,
