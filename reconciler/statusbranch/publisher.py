@@ -200,7 +200,7 @@ class Publisher:
         """What was recorded then is the oldest that nobody else can read; 0 where nothing waits."""
         try:
             return lag_of(self._mirror).since if self._mirror.status_is_remote else 0
-        except RepositoryError:
+        except (RepositoryError, OSError):  # it is what is being told
             return 0
 
     def _over(self) -> None:

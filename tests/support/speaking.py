@@ -70,10 +70,10 @@ class CutMirror(Mirror):
 
     cut = False
 
-    def refresh(self) -> Heads:
+    def refresh_source(self) -> Heads:
         if self.cut:
             raise RepositoryUnreadable("the repository does not answer")
-        return super().refresh()
+        return super().refresh_source()
 
 
 class HeardReport(Report):
@@ -118,7 +118,8 @@ class Places:
 
     def pushed(self, commit: str = "") -> str:
         file = Path(self.fleet.repo.path) / VERDICTS / (commit or self.fleet.repo.head)
-        return file.read_text() if file.exists() else ""
+        # The first line says to the server what became of it.
+        return "".join(file.read_text().splitlines(keepends=True)[1:]) if file.exists() else ""
 
     def lines(self) -> list[str]:
         run: Any = _Run.__new__(_Run)

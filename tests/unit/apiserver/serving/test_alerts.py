@@ -254,7 +254,7 @@ def test_a_status_branch_that_nobody_takes(watched: Watched) -> None:
     class Away:
         """A mirror whose source is away, and its repository, which has a commit to push."""
 
-        is_remote, source_name = True, "origin"
+        is_remote, status_is_remote, is_apart, source_name, status_name = True, True, False, "origin", "origin"
 
         @property
         def repository(self) -> Any:
@@ -263,7 +263,10 @@ def test_a_status_branch_that_nobody_takes(watched: Watched) -> None:
         def ref(self, _: str) -> str:
             return "b" * 40
 
-        def last_seen(self) -> Any:
+        def status(self) -> None:
+            return None
+
+        def status_seen(self) -> Any:
             raise OSError("away")
 
     class Writer:

@@ -131,7 +131,7 @@ def test_who_pushes_is_told_what_became_of_it(pushed: Any, git: Any, tmp_path: P
     (bare / VERDICTS).mkdir(parents=True)
     git(work, "commit", "--allow-empty", "-m", "two")
     head = git(work, "rev-parse", "HEAD").stdout.strip()
-    (bare / VERDICTS / head).write_text("it is served\n  and more\n")
+    (bare / VERDICTS / head).write_text("served\nit is served\n  and more\n")
     done = git(work, "push", "../bare.git", "HEAD:refs/heads/main")
     assert "remote: treeplane: it is served" in done.stderr
     assert "remote: treeplane:   and more" in done.stderr

@@ -20,7 +20,7 @@ from support.guesses import Known
 from support.hostilewrites import each_once
 from support.intrusion import FORMS, requests, tour
 from support.siege import SETTLE, Siege, leaked, text_of
-from support.tenancy import URL, Sent, bearer
+from support.tenancy import URL, Got, Sent, bearer
 from support.tenants import ANN, APIS, EVE, GIFTS, export
 
 EXAMPLES = 60
@@ -48,10 +48,18 @@ def test_what_is_unknown_deleted_or_forbidden_is_answered_alike(ground: Ground) 
     methods, queries = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"), ("", "watch=1")
     asked = [Sent(*each) for each in product(methods, rests, queries)]
     for sent, headers in product(asked, ((bearer(ANN),), (bearer(EVE), ("Accept", FORMS[0])), (bearer(ground.robot),))):
-        told = {world.send(sent._replace(path=f"/clusters/{name}{sent.path}", headers=headers)) for name in names}
+        told = {
+            named_by_nobody(world.send(sent._replace(path=f"/clusters/{name}{sent.path}", headers=headers)))
+            for name in names
+        }
         assert len(told) == 1, (sent, told)
         assert {got.status for got in told} <= {403, 405, 501}
     world.close()
+
+
+def named_by_nobody(got: Got) -> Got:
+    """Without the request's own name, which is drawn by chance."""
+    return got._replace(headers=tuple(each for each in got.headers if each[0] != b"audit-id"))
 
 
 def test_a_mount_that_leads_to_bea_tells_nothing(ground: Ground) -> None:

@@ -16,7 +16,7 @@ from support.notified import FakeReceiver, receiving
 from apiserver.model.commits import NONE
 from apiserver.registry import announced
 from reconciler import __main__ as program
-from reconciler.commands import up as command
+from reconciler.commands import preparing as command
 from reconciler.commands.announcing import Announcing
 from reconciler.commands.line import serving as typed
 from reconciler.commands.settings import ReconcileSettings

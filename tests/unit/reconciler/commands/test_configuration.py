@@ -74,7 +74,7 @@ def _sample(option: KnownOption, folder: Path) -> tuple[Any, str]:
         "address": "127.0.0.1:99", "commit": "abcdef1", "ip": "127.0.0.9", "forge": "https://forge.example.org",
         "forge-target": "https://x.example.org/{commit}", "https": "https://name.example.org", "name": "a.example.org",
         "network": "10.0.0.0/8", "plugins": "Priority", "proxy": "http://proxy.example.org:3128",
-        "workspace": "root:shop",
+        "workspace": "root:shop", "folder": "fleets/prod",
     }  # fmt: skip
     text = option.told.choices[-1] if option.told.choices else by_form.get(option.told.form, str(folder / "there"))
     if option.is_list:

@@ -16,8 +16,8 @@ from support.fleetrepo import plain_fleet
 from apiserver.auth import pki_serving
 from apiserver.auth.keys import Pair
 from reconciler import __main__ as program
+from reconciler.commands import preparing as command
 from reconciler.commands import shown, words
-from reconciler.commands import up as command
 from reconciler.commands.certificates import Certificates
 from reconciler.commands.shown import ShownCertificate
 
@@ -146,6 +146,9 @@ def test_its_end_is_said_once(tmp_path: Path, issued: Issued, monkeypatch: pytes
 class _Listener:
     def getsockname(self) -> tuple[str, int]:
         return "127.0.0.1", 1
+
+    def close(self) -> None:
+        pass
 
 
 @pytest.mark.parametrize(("given", "missing"), [("cert", "private-key"), ("private-key", "cert")])

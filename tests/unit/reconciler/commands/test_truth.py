@@ -435,7 +435,7 @@ def test_a_source_that_is_held_or_away_is_told_of_its_workspace_alone(tmp_path: 
     fleet.push({"deploy/app.yaml": configmap(a="mended")})
     found = Found(head, "Unreachable", "it does not answer", "mend it", began=1.0)
     [source] = sourcelist.listed(fleet.store).values()
-    sourcecondition.tell(fleet.store, "root:a", sourcing._said(source, None, found))
+    sourcecondition.tell(fleet.store, "root:a", sourcing._said(source, found))
     said = _of_source(fleet, found)
     assert said["applied"] == "True", "what was judged of it is served"
     assert said["status"].startswith("source  root:a: Unreachable: ")

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from support.fleetrepo import plain_fleet
 
 from reconciler import __main__ as program
+from reconciler.commands import preparing
 from reconciler.commands import up as command
 from reconciler.commands.line import serving
 from reconciler.commands.settings import ReconcileSettings
@@ -25,9 +26,9 @@ def test_bounds_reach_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     [settings] = told
     assert settings.reconciling.events == 60
     runs: list[Any] = []
-    monkeypatch.setattr(command, "_listen", lambda host, port: _Listener())
-    monkeypatch.setattr(command, "resolve", lambda *_: command.Source(str(tmp_path), None, ()))
-    monkeypatch.setattr(command, "_Run", lambda _, server, *__: runs.append(server) or _Listener())
+    monkeypatch.setattr(preparing, "_listen", lambda host, port: _Listener())
+    monkeypatch.setattr(preparing, "resolve", lambda *_: preparing.Source(str(tmp_path), None, ()))
+    monkeypatch.setattr(command, "_Run", lambda _, prepared, *__: runs.append(prepared.server) or _Listener())
     command.up(settings)
     [server] = runs
     assert (server.max_requests, server.max_requests_per_user, server.request_seconds, server.shutdown_seconds) == (
@@ -38,7 +39,7 @@ def test_bounds_reach_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_a_key_that_cannot_be_used_is_told_before_anything_starts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(command, "_listen", lambda host, port: _Listener())
+    monkeypatch.setattr(preparing, "_listen", lambda host, port: _Listener())
     (tmp_path / "data" / "keys").mkdir(parents=True)
     (tmp_path / "data" / "keys" / "commits").write_text("no key")
     answer = CliRunner().invoke(program.main, ["up", str(plain_fleet(tmp_path)), f"--data-dir={tmp_path / 'data'}"])
@@ -49,6 +50,8 @@ def test_a_key_that_cannot_be_used_is_told_before_anything_starts(
 class _Listener:
     def getsockname(self) -> tuple[str, int]:
         return "127.0.0.1", 1
+
+    def close(self) -> None: ...
 
     def run(self) -> None: ...
 
@@ -109,7 +112,7 @@ def test_tokens_that_no_worker_would_take_are_refused_before_anything_runs(
     def never(*_: object) -> None:
         raise AssertionError("it runs")
 
-    monkeypatch.setattr(command, "_listen", never)
+    monkeypatch.setattr(preparing, "_listen", never)
     file = tmp_path / "tokens.csv"
     file.write_text(f"{line}\n")
     options = [f"--data-dir={tmp_path / 'data'}", f"--token-auth-file={file}"]
