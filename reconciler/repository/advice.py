@@ -32,7 +32,7 @@ _SAID = (
     ),
     (
         r"could not read (Username|Password)|Authentication failed|error: 40[13]|HTTP Basic: Access denied",
-        "give a token that may read and write there, and has not ended: --git-token-file",
+        "give a token that may read and write there, and has not ended: --git-token-file, or git's credential helper",
     ),
 )
 _REFUSED = (

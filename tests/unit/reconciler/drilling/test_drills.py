@@ -328,7 +328,7 @@ def test_a_url_that_asks_for_credentials_is_told_without_those_that_were_given()
         for who in ("", "ann:do-not-tell@"):
             said = run(f"http://{who}127.0.0.1:{server.server_port}/fleet.git", code=4).output
             assert "does not answer" in said
-            assert "check the URL, the network and your credentials" in said
+            assert "give a token that may read and write there" in said
             assert "do-not-tell" not in said
     finally:
         server.shutdown()
