@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import tempfile
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,9 +86,9 @@ class Checked:
             compared = f", compared with {self.base:.10}" if self.base else ""
             lines.append(f"{errors} in {self.workspaces} workspaces{compared}")
             return "\n".join(lines) + "\n"
-        found: dict[str, Any] = {"problems": [asdict(p) for p in self.problems], "workspaces": self.workspaces}
+        found: dict[str, Any] = {"problems": [each.as_json() for each in self.problems], "workspaces": self.workspaces}
         found |= {"unchecked": [*self.unchecked]} if self.unchecked else {}
-        found |= {"warnings": [asdict(each) for each in self.warnings]} if self.warnings else {}
+        found |= {"warnings": [each.as_json() for each in self.warnings]} if self.warnings else {}
         waiting = sorted(self.waiting.items())
         found |= {"waiting": [{"for": path, "workspaces": those} for path, those in waiting]} if waiting else {}
         if self.base:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -17,6 +18,17 @@ class LayoutError:
     message: str
     hint: str = ""
     waits_for: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """As commands tell it as data."""
+        found = {
+            "path": self.path,
+            "line": self.line,
+            "column": self.column,
+            "message": self.message,
+            "hint": self.hint,
+        }
+        return found | ({"waitsFor": self.waits_for} if self.waits_for else {})
 
     def __str__(self) -> str:
         place = self.path

@@ -29,10 +29,21 @@ from release.locks import ROOT
 Object = dict[str, Any]
 UNIT = ROOT / "deploy" / "systemd" / "treeplane.service"
 CONTAINERFILE = ROOT / "deploy" / "container" / "Containerfile"
+NEWEST = ("--kube-version", "1.36.0")
+"""A helm that is built from its module alone takes itself for one of Kubernetes 1.20."""
 
 
 def render(helm: Path, *words: str) -> str:
-    command = [str(helm), "template", "treeplane", str(ROOT / CHART), "--namespace", manifests.NAMESPACE, *words]
+    command = [
+        str(helm),
+        "template",
+        "treeplane",
+        str(ROOT / CHART),
+        "--namespace",
+        manifests.NAMESPACE,
+        *NEWEST,
+        *words,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ValueError(done.stderr)

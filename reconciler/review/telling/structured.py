@@ -68,7 +68,7 @@ def told(review: ChangeReview) -> Object:
         "settings": [_field(each) for each in review.settings],
         "workspaces": [_workspace(each) for each in review.workspaces],
         "syncTargets": [_target(each) for each in review.targets],
-        "problems": [asdict(each) for each in review.problems],
+        "problems": [each.as_json() for each in review.problems],
         "waiting": [{"for": path, "workspaces": [*those]} for path, those in sorted(review.waiting.items())],
         "deletions": [_deletion(*each) for each in sorted(review.refused.items())],
         "renames": [{"from": old, "to": new, "remedy": REMEDY} for old, new in sorted(review.renames.items())],
@@ -88,7 +88,7 @@ def _workspace(found: WorkspaceDifference) -> Object:
     out |= {"movedFrom": found.moved_from} if found.moved_from else {}
     out |= {"objects": [_object(each) for each in found.objects]} if found.objects else {}
     out |= {"others": found.others} if found.others else {}
-    return out | ({"problems": [asdict(each) for each in found.why]} if found.why else {})
+    return out | ({"problems": [each.as_json() for each in found.why]} if found.why else {})
 
 
 def _object(found: ObjectDifference) -> Object:
