@@ -44,20 +44,21 @@ class LookingEnvironment(LmdbEnvironment):
             raise soundness.Damaged("another version of Treeplane wrote it, and the next start brings it up to date")
 
 
+UNREADABLE = (*soundness.UNREADABLE, LibraryError, OSError)
+"""What opening one raises."""
+
+
 def check_format(directory: Path) -> None:
     """For a start, before anything is started. Raises NewerStore for a store of a newer Treeplane; one that is missing,
     or cannot be read, is for whoever opens it to begin or to set aside."""
     if not (directory / soundness.DATA).exists():
         return
     found = None
-    with contextlib.suppress(LibraryError, OSError):
+    with contextlib.suppress(*UNREADABLE):
         env = look_only(str(directory), map_size=StoreSettings().map_size)
         with contextlib.closing(env):
+            soundness.check_pages(directory, env)
             state = env.open_db(STATE, create=False)
             with env.begin() as txn:
                 found = txn.get(FORMAT_KEY, db=state)
     refuse_newer(directory, found)
-
-
-UNREADABLE = (*soundness.UNREADABLE, LibraryError, OSError)
-"""What opening one raises."""

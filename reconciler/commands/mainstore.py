@@ -50,5 +50,5 @@ def _forgotten(store: Store, recorded: int) -> str:
         f"It is recovered from git and the status branch; {kept} objects that only the store knows of stay as they "
         "were then, and what was written to such since is lost"
     )
-    log.warning("%s", said)
+    log.info("%s", said)  # it is told by whoever opens it
     return said

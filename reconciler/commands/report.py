@@ -50,9 +50,9 @@ class Report:
             self._write(event, facts)
 
     def pass_on(self, logger: logging.Logger) -> None:
-        """What `logger` warns of is said, too, as a note: the process's own messages go to a file, and of two processes
-        that find the same only one warns."""
+        """What `logger` warns of is said as a note, and not logged here: `up` keeps what it is told in the log."""
         logger.addHandler(_Notes(self))
+        logger.propagate = False
 
     @staticmethod
     def _write(event: str, facts: dict[str, Any]) -> None:
@@ -64,9 +64,11 @@ class _Notes(logging.Handler):
     """Warnings only: an error is met again and again, and is told as a trouble by who meets it."""
 
     def __init__(self, report: Report) -> None:
-        super().__init__(logging.WARNING)
+        super().__init__()
         self._report = report
-        self.addFilter(lambda record: record.levelno == logging.WARNING)
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._report.say("note", text=record.getMessage())
+        if record.levelno == logging.WARNING:
+            self._report.say("note", text=record.getMessage())
+        else:
+            logging.getLogger().handle(record)

@@ -191,7 +191,7 @@ class Publisher:
         text = f"{why}; what is recorded waits in the mirror since {clock.rfc3339(since)}" if since else why
         if text != self._told:
             self._told = text
-            log.warning("%s", text)
+            log.info("%s", text)  # it is a trouble, which is told
             self.told(text)
         if not self._waiting:  # of before the start, or of somebody who wrote to the source
             self._wait(1)

@@ -95,6 +95,19 @@ def test_what_is_no_store_or_an_older_one_is_not_refused(tmp_path: Path) -> None
     check_format(tmp_path)
 
 
+def test_to_ask_the_format_of_one_that_was_cut_off_kills_nobody(tmp_path: Path) -> None:
+    """Whoever reads behind the end of a mapped file gets SIGBUS: in a process of its own, so that this one tells it."""
+    store = open_store(tmp_path, sync=False)
+    written(store, 50)
+    store.close()
+    with (tmp_path / "data.mdb").open("r+b") as data:
+        data.truncate((tmp_path / "data.mdb").stat().st_size // 3)
+    asking = "import pathlib, sys; from apiserver.storage import lmdb_looking as found"
+    asking += "; found.check_format(pathlib.Path(sys.argv[1]))"
+    done = subprocess.run([sys.executable, "-c", asking, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def written(store: Store, blocks: int, size: int = 100, value: bytes = b"v") -> int:
     """Writes so many blocks of objects; the last revision."""
     for _ in range(blocks):

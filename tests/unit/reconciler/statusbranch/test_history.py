@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -170,6 +171,7 @@ def test_the_old_history_stays_in_the_source_by_its_date(fleet: Fleet, tmp_path:
 def test_a_source_that_lets_no_history_end_keeps_it(
     fleet: Fleet, tmp_path: Path, refused: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     fleet.follow(tmp_path / "far")
     fleet.writer().flush()
     publish(fleet)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -182,6 +183,7 @@ def test_a_checked_out_branch_is_left_alone(
 def test_a_source_that_refuses_every_push_is_asked_now_and_then(
     store: Store, source: FleetRepo, served: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     hook = source.path / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\nexit 1\n")
