@@ -50,7 +50,7 @@ def end_without(report: Report) -> Callable[[Work], None]:
     def end(work: Work) -> None:
         if once.acquire(blocking=False):
             text = f"another process has taken the role {work}, or may: this one writes nothing any more, and ends"
-            log.error("%s", text)
+            log.info("%s", text)  # it is told, as the last that this process says
             report.last("trouble", text=text)
             leave(LOST)
 

@@ -17,6 +17,8 @@ import psutil
 import pytest
 from support.plane import Clone, Plane, environment
 
+from apiserver.logs.records import LOG
+
 EVENTS = "/clusters/root:shop:web/api/v1/namespaces/default/events"
 EVENT = {
     "metadata": {"generateName": "still-", "namespace": "default"},
@@ -87,8 +89,9 @@ def is_served(server: Plane, name: str) -> bool:
 @contextmanager
 def another(server: Plane, like: psutil.Process) -> Iterator[subprocess.Popen[bytes]]:
     """A second reconciler's process for the same data directory, started as the first was."""
+    told = {name: value for name, value in like.environ().items() if name != LOG}  # a pipe of the first's own
     process = subprocess.Popen(
-        like.cmdline(), env=like.environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        like.cmdline(), env=told, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     try:
         yield process
