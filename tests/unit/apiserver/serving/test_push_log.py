@@ -211,9 +211,9 @@ def test_a_server_that_is_killed_leaves_the_beginning(
     pushing.start()
     try:
         with go.open("w"):
+            listener.close()  # the worker has its own; where one was left, git would try again, and wait for ever
             worker.send_signal(signal.SIGKILL)
             worker.wait(30)
-            listener.close()  # git would try again, and wait for ever
             pushing.join(30)
     finally:
         worker.kill()
