@@ -20,9 +20,8 @@ REQUEST: ContextVar[str] = ContextVar("request", default="")
 
 _ASKED = frozenset({HEADER, b"x-request-id"})
 _PLAIN = re.compile(rb"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
-
-
 _BYTES, _AT_ONCE = 8, 512
+"""Of a name that is drawn here; names that are drawn at once."""
 
 
 class RequestIds:
