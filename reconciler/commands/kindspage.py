@@ -26,6 +26,7 @@ from reconciler.plan.system import COMPUTE, EXPORT
 
 _FILES = {"fleet": "treeplane.yaml", "workspace": "workspace.yaml"}
 _COMMON = {"`apiVersion`", "`kind`", "`metadata`"}
+_CONDITIONS = "`status.conditions`"
 _OLDER = {new: old for old, new in NEWER.items()}
 
 
@@ -101,7 +102,9 @@ def _columns(kind: ServedKind) -> Iterator[tuple[str, str]]:
 
 def _fields(kind: ServedKind) -> Iterator[FieldRow]:
     for row in schemarows.rows(kind.source.openapi):
-        if row.field not in _COMMON and not row.field.startswith("`metadata."):
+        if row.field == _CONDITIONS and ENTRIES[kind.qualified].conditions:
+            yield row._replace(meaning=f"{row.meaning} [Which there are](conditions.md#{kind.kind.lower()}).")
+        elif row.field not in _COMMON and not row.field.startswith("`metadata."):
             yield row
 
 
