@@ -20,8 +20,9 @@ from reconciler.controllers.bindings import NamespaceRole
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.failures import Expected, log_failure
 from reconciler.controllers.manager import Manager, ManagerSettings
+from reconciler.plan.happened import DRIFT, REFUSED, TAKEN
 from reconciler.plan.jobs import JOBS
-from reconciler.plan.notices import DRIFT, REFUSED, TAKEN, Notice, about, of_copy
+from reconciler.plan.notices import Notice, about, of_copy
 from reconciler.plan.syncable import stays_upstream
 from reconciler.syncing.apply import Applier
 from reconciler.syncing.client import TargetClient
