@@ -84,7 +84,7 @@ def test_an_option_is_one_field(copy: Path, eventually: Callable[..., Any], grou
     server = subprocess.Popen([sys.executable, "-m", "reconciler", *words], cwd=copy, stdout=subprocess.DEVNULL)
     try:
         for child in children:
-            eventually(lambda file=copy / "data" / child: file.exists() and file.read_text() == "9")
+            eventually(lambda file=copy / "data" / child: file.exists() and file.read_text() == "9", 60)
     finally:
         server.send_signal(signal.SIGINT)
         server.wait()
