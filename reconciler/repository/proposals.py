@@ -22,6 +22,7 @@ from reconciler.repository.desired import signature
 from reconciler.repository.errors import NotMerged, RepositoryUnreadable
 from reconciler.repository.messages import one_line, with_trailers
 from reconciler.repository.mirror import Mirror
+from reconciler.repository.mixing import mixed
 from reconciler.repository.objects import CommitInfo, Repository
 from reconciler.repository.trailers import said
 from reconciler.repository.write import AUTHOR, MAIL, edit_tree
@@ -69,7 +70,7 @@ class ProposalBranches:
             return served
         tree, there = repo.commit(head).tree, repo.commit(served).tree
         if base != served:
-            tree = self._merged(name, head, served)
+            tree = self._merged(name, base, head, served)
         if tree == there:
             return served
         made = [*repo.new_commits(head, served)] if base != served else self._many(head, served)
@@ -89,16 +90,18 @@ class ProposalBranches:
         self._ours()
         self._mirror.push_branch(name, commit, expected)
 
-    def _merged(self, name: str, head: str, served: str) -> str:
-        found = merged_tree(self.repo, served, head)
-        if found.tree:
-            return found.tree
-        if not found.conflicts:
+    def _merged(self, name: str, base: str, head: str, served: str) -> str:
+        repo, found = self.repo, merged_tree(self.repo, served, head)
+        if not found.tree and not found.conflicts:
             raise RepositoryUnreadable(f"{name} cannot be rebased", "install git 2.38 or newer, or delete the branch")
-        more = len(found.conflicts) - _SHOWN
-        files = ", ".join(one_line(path) for path in found.conflicts[:_SHOWN]) + (
-            f" and {more} more" if more > 0 else ""
-        )
+        conflicts = found.conflicts
+        if found.tree:
+            before, ours, theirs = (repo.commit(each).tree for each in (base, served, head))
+            conflicts = mixed(repo, before, ours, theirs, found.tree)
+            if not conflicts:
+                return found.tree
+        more = len(conflicts) - _SHOWN
+        files = ", ".join(one_line(path) for path in conflicts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
         raise NotMerged(f"{name} conflicts with what is served in {files}", _remedy(name))
 
     def _many(self, head: str, served: str) -> list[CommitInfo]:

@@ -97,6 +97,27 @@ def test_what_conflicts_is_told_with_what_to_do(branches: ProposalBranches, mirr
     assert there(repo) == head
 
 
+@pytest.mark.parametrize("also", [{}, {"b.txt": b"mine\n"}], ids=["that alone", "and another"])
+def test_what_is_proposed_of_one_file_is_made_of_no_other(
+    branches: ProposalBranches, mirror: Mirror, repo: FleetRepo, also: dict[str, bytes | None]
+) -> None:
+    """The file went, and one that is much like it came: git's merge takes that for the same."""
+    head = propose(branches, repo.head, {"a.txt": LINES.replace("line 3\n", "line three\n").encode(), **also})
+    served = repo.commit({"a.txt": None, "z.txt": f"{LINES}another\n"})
+    mirror.refresh()
+    with pytest.raises(NotMerged) as told:
+        branches.ground(NAME, head, served, "ann")
+    assert "conflicts with what is served in a.txt, z.txt" in told.value.what
+    assert there(repo) == head
+
+
+def test_what_both_took_away_is_gone(branches: ProposalBranches, mirror: Mirror, repo: FleetRepo) -> None:
+    propose(branches, repo.head, {"a.txt": None, "c.txt": b"c\n"})
+    served = repo.commit({"a.txt": None, "z.txt": "z\n"})
+    mirror.refresh()
+    assert repo.files(propose(branches, served, {})).keys() == {"b.txt", "c.txt", "z.txt"}
+
+
 def test_a_git_that_is_too_old_says_so(
     branches: ProposalBranches, mirror: Mirror, repo: FleetRepo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

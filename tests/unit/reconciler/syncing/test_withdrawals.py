@@ -288,7 +288,7 @@ def test_whatever_happens_in_whatever_order_targets_end_as_git_says(
         wanted = there & {"settings", "more"} if {"placement", "label"} <= there else set()
         eventually(runs(synced, *wanted), 20, f"{sorted(wanted)} after {actions}")
         if wanted:
-            eventually(lambda: placed(synced), 20)
+            eventually(lambda: "treeplane-inventory" in west.names("configmaps"), 20)
         else:
             eventually(lambda: {"placement", "label"} <= there or not west.names("namespaces"), 20, str(actions))
         eventually(lambda: synced.condition(synced.target(), "InventoryExplained").get("status", "True") == "True")

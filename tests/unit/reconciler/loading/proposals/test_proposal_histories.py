@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.commitfleet import a_configmap
 from support.loadedfleet import A, configmap
@@ -194,6 +194,8 @@ class History:
 
 
 @given(HISTORIES)
+@example([("write", "Ann", "app", "c"), ("serve", "ann", "one", "b"), ("unserve", "ann", "app", "b"),
+          ("write", "Ann", "one", "c")])  # fmt: skip
 @settings(deadline=None, max_examples=25)
 def test_nothing_is_served_of_it_and_nothing_else_is_proposed(events: list[tuple[str, str, str, str]]) -> None:
     with tempfile.TemporaryDirectory() as directory:
