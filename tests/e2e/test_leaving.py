@@ -28,6 +28,7 @@ BEGIN = Step(
 cd fleet
 git init --quiet --initial-branch main
 cp ../europe.yaml workspaces/root/infra
+cp ../besides.yaml workspaces/root/team
 sed -i 's/region: local/region: eu/' workspaces/root/team/placement.yaml
 git add .
 git commit --quiet --message Begin
@@ -42,11 +43,31 @@ ADD = Step(
 )
 
 
+BESIDES = """apiVersion: batch/v1
+kind: Job
+metadata: {name: once, namespace: web}
+spec:
+  template:
+    spec: {restartPolicy: Never, containers: [{name: once, image: "registry.example/once:1.0.0"}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: web}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: web, namespace: web}
+stringData: {password: hunter2}
+"""
 LATER = """apiVersion: v1
 kind: ConfigMap
 metadata: {name: later, namespace: web}
 """
-CLUSTERS_OWN = "leases,roles,rolebindings,clusterroles,clusterrolebindings,serviceaccounts,configmaps,namespaces"
+LEFT = (
+    "leases,roles,rolebindings,clusterroles,clusterrolebindings,serviceaccounts,configmaps,namespaces,"
+    "deployments,replicasets,jobs,pods,services,secrets"
+)
 MARKS = ("kcp.io", "treeplane", "applyset")
 
 
@@ -68,12 +89,18 @@ def typist(cluster: RealCluster, tmp_path: Path, eventually: Any) -> Iterator[Ty
     path = os.pathsep.join([str(COMMAND.parent), str(Path(cluster.binaries.kubectl).parent), os.environ["PATH"]])
     (tmp_path / "paris.kubeconfig").write_bytes(cluster.kubeconfig)
     (tmp_path / "europe.yaml").write_text(LOCATION)
+    (tmp_path / "besides.yaml").write_text(BESIDES)
     author = {f"GIT_{who}_{what}": "ops@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     made = Typist(tmp_path, environment(PATH=path, TREEPLANE_LISTEN="127.0.0.1:0", **author), eventually)
     try:
         for step in (BEGIN, SERVE, ADD):
             made.type(step)
-        eventually(lambda: "2/2" in cluster.kubectl("get", "deployments", "-A", "-l", OURS), 60, "it runs in Paris")
+        for shown in ("2/2", "1/1"):
+            eventually(
+                lambda shown=shown: shown in cluster.kubectl("get", "deployments,jobs", "-A", "-l", OURS),
+                60,
+                "it runs there",
+            )
         yield made
     finally:
         made.stop()
@@ -99,7 +126,7 @@ class Running:
         return any(key.endswith(f"/{name}") for key in self._found())
 
     def _found(self) -> dict[str, Any]:
-        items = self._get("deployments,replicasets,pods,configmaps", "-n", self._namespace)
+        items = self._get("deployments,replicasets,jobs,pods,services,secrets,configmaps", "-n", self._namespace)
         items += self._get("namespaces", "--field-selector", f"metadata.name={self._namespace}")
         return {f"{item['kind']}/{item['metadata']['name']}": item["metadata"] for item in items}
 
@@ -125,7 +152,7 @@ def test_the_page_goes_as_it_is_printed(cluster: RealCluster, typist: Typist, tm
             }
             begun = there.same()
         if step.shown.startswith("No resources found"):
-            kinds = f"{CLUSTERS_OWN},deployments,pods"
-            left = cluster.kubectl("get", kinds, "-A", "-o", "json")
+            left = cluster.kubectl("get", LEFT, "-A", "-o", "json")
+            assert '"name": "once"' in left
             assert not [mark for mark in MARKS if mark in left]
     assert not (tmp_path / "fleet" / ".treeplane").exists()
