@@ -139,6 +139,8 @@ def test_the_page_goes_as_it_is_printed(cluster: RealCluster, typist: Typist, tm
     there = Running(cluster)
     begun, written = there.same(), there.written()
     for step in steps(PAGE):
+        if step.typed.startswith("while read"):
+            nothing_is_touched_without_the_first_step(cluster, typist, there, eventually)
         typist.type(step)
         assert begun.items() <= {**there.same(), INVENTORY: begun[INVENTORY]}.items(), step.typed
         if step.shown.startswith("NAME    PHASE"):
@@ -156,3 +158,17 @@ def test_the_page_goes_as_it_is_printed(cluster: RealCluster, typist: Typist, tm
             assert '"name": "once"' in left
             assert not [mark for mark in MARKS if mark in left]
     assert not (tmp_path / "fleet" / ".treeplane").exists()
+
+
+def nothing_is_touched_without_the_first_step(
+    cluster: RealCluster, typist: Typist, there: Running, eventually: Any
+) -> None:
+    """A server that comes back says that the namespace, whose marks are off, is not its own."""
+    written = there.written()
+    for step in (SERVE, ADD):
+        typist.type(step)
+    asked = "kubectl ws :root:team > ../current\nkubectl get placements local --output yaml\n"
+    eventually(lambda: "is not ours" in typist.run(asked), 60, "the Placement says why")
+    assert there.written() == written
+    assert cluster.kubectl("get", "namespaces", "-l", OURS, "-o", "name") == ""
+    typist.stop()

@@ -28,6 +28,15 @@ spec:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: web, image: "registry.example/web:1.0.0"}]}
 """
+TAKEN = """apiVersion: apis.kcp.io/v1alpha2
+kind: APIBinding
+metadata: {name: taken}
+spec: {reference: {export: {path: root:team, name: widgets}}}
+"""
+KEPT = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: kept, annotations: {treeplane.dev/protected: "true"}}
+"""
 ELSEWHERE = """apiVersion: scheduling.kcp.io/v1alpha1
 kind: Placement
 metadata: {name: elsewhere}
@@ -64,6 +73,12 @@ class Scene:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
         return self._typist.run(f"cd '{self.folder}'\nexport NUMBER={number}\n{JOB.typed}")
+
+    def attempt(self, number: int, manifests: dict[str, str]) -> str:
+        """What the job was told that came to nothing."""
+        with pytest.raises(AssertionError) as failed:
+            self.job(number, manifests)
+        return str(failed.value)
 
     def push(self, lines: str) -> str:
         """The job's account pushes what these lines make of the newest commit; what it was told."""
@@ -133,6 +148,13 @@ def test_a_pull_request_decides_on_its_own_preview_alone(scene: Scene, eventuall
     assert "root:previews:pr-8 created" in scene.job(8, {"many.yaml": configmaps(30)})
     assert "is served" in scene.job(8, {"web.yaml": APP})
     assert "is served" in scene.job(7, {"web.yaml": APP})
+
+    # An API that nobody gave to previews, and an object that is not to go.
+    assert "Nothing of it is taken" in scene.attempt(9, {"web.yaml": APP, "taken.yaml": TAKEN})
+    assert "root:previews:pr-10 created" in scene.job(10, {"kept.yaml": KEPT})
+    said = scene.push("git rm -r --quiet workspaces/root/previews/pr-10")
+    assert "Allow-Delete: " in said
+    assert "root:previews:pr-10" in scene.server.workspaces()
 
     # What would reach beyond the directory is refused before anything is copied.
     kept = scene.folder / "kept"
