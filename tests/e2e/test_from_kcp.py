@@ -102,6 +102,7 @@ def versions(kcp: KcpPlane) -> dict[str, str]:
     return {f"{item['kind']}/{item['metadata']['name']}": item["metadata"]["resourceVersion"] for item in items}
 
 
+@pytest.mark.slow
 def test_the_page_goes_as_it_is_printed(kcp: KcpPlane, tmp_path: Path, eventually: Any) -> None:
     path = os.pathsep.join([str(COMMAND.parent), str(Path(kubectl_program()).parent), os.environ["PATH"]])
     typist = Typist(tmp_path, environment(PATH=path, TREEPLANE_LISTEN="127.0.0.1:0"), eventually)

@@ -135,6 +135,7 @@ class Running:
         return items
 
 
+@pytest.mark.slow
 def test_the_page_goes_as_it_is_printed(cluster: RealCluster, typist: Typist, tmp_path: Path, eventually: Any) -> None:
     there = Running(cluster)
     begun, written = there.same(), there.written()

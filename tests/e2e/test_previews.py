@@ -107,6 +107,7 @@ def scene(plane: Callable[..., Plane], tmp_path: Path, eventually: Any) -> Itera
     return Scene(server, typist)
 
 
+@pytest.mark.slow
 def test_the_page_goes_as_it_is_printed(scene: Scene, eventually: Any) -> None:
     before = eventually(scene.copies, 30, "the team's namespace has a copy")
     scene.type(*STEPS[: OPENED + 2])
@@ -131,6 +132,7 @@ def recorded(scene: Scene, eventually: Any, name: str, *, there: bool) -> str:
     return files()
 
 
+@pytest.mark.slow
 def test_a_pull_request_decides_on_its_own_preview_alone(scene: Scene, eventually: Any) -> None:
     scene.type(*STEPS[:OPENED])
 
@@ -170,6 +172,7 @@ def test_a_pull_request_decides_on_its_own_preview_alone(scene: Scene, eventuall
         scene.type(JOB)
 
 
+@pytest.mark.slow
 def test_the_jobs_token_ends_at_its_place(scene: Scene) -> None:
     scene.type(*STEPS[:OPENED])
     scene.job(7, {"web.yaml": APP})
