@@ -75,13 +75,13 @@ class Typist:
         if step.typed.startswith(_SERVE):
             self._serve(step.typed)
             return
-        said = self._run(step.typed)
+        said = self.run(step.typed)
         last = _last(step.typed)
 
         def shown() -> bool:
             nonlocal said
             if not is_shown(step.shown, said):
-                said = self._run(last)
+                said = self.run(last)
             assert is_shown(step.shown, said), f"{last}\nprints\n{said}\nand not\n{step.shown}\n{self.told()}"
             return True
 
@@ -114,8 +114,9 @@ class Typist:
         self._eventually(lambda: server.poll() is not None or "export KUBECONFIG=" in self.told(), SECONDS)
         assert server.poll() is None, self.told()
 
-    def _run(self, lines: str) -> str:
-        """The lines in a shell that goes on where the one before ended: its directory and what it exported."""
+    def run(self, lines: str) -> str:
+        """The lines in a shell that goes on where the one before ended: its directory and what it exported.
+        What they print; AssertionError if they fail."""
         script = f". '{self._state}'\n{lines}\n{{ declare -px; echo \"cd '$PWD'\"; }} > '{self._state}'"
         done = subprocess.run(
             ["bash", "-ec", script], env=self._environment, capture_output=True, text=True, timeout=120, check=False

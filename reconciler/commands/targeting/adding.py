@@ -28,6 +28,7 @@ from reconciler.layout.errors import BadFile
 from reconciler.layout.place import file_name
 from reconciler.layout.secrets import read_secrets
 from reconciler.layout.tree import WorkspaceDir
+from reconciler.loading.changeset import ChangeKind
 from reconciler.syncing import kubeconfig as reading
 from reconciler.syncing.errors import Unusable
 from reconciler.syncing.lease import NAMESPACE
@@ -77,7 +78,7 @@ def add(desk: Desk, asked: TargetAsked, *, dry: bool) -> TargetAdded:
     cluster.sign_in()
     wanted = rights.objects(asked.kinds)
     done = cluster.would_apply(wanted) if dry else cluster.apply(wanted)
-    kept = _kept(desk, place, asked.name, found)
+    kept = None if _is_new(done) else _kept(desk, place, asked.name, found)
     token, ends = kept or (("", None) if dry else _token(cluster))
     if kept is None:
         desk.keep_secret(place, _secret(asked.name, found.kubeconfig(token or "made when this is done")))
@@ -124,6 +125,11 @@ def _secret(name: str, kubeconfig: bytes) -> Object:
         "metadata": {"name": name, "namespace": "default"},
         "data": {_FIELD: base64.b64encode(kubeconfig).decode()},
     }
+
+
+def _is_new(done: Sequence[AppliedObject]) -> bool:
+    """Whether the account was made just now: a token of one that had its name before is good no more."""
+    return any(each.value["kind"] == "ServiceAccount" and each.change is ChangeKind.CREATED for each in done)
 
 
 def _token(cluster: AdminCluster) -> tuple[str, Lifetime | None]:

@@ -215,6 +215,18 @@ def test_again_it_is_unchanged_and_a_token_that_is_half_over_is_another(
     assert secret(top) != first
 
 
+def test_an_account_that_is_made_anew_gets_another_token(
+    top: Path, cluster: type[PlayedCluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever took it from the cluster took its tokens, however long they were to last."""
+    add()
+    first, now = secret(top), adding.time.time()
+    monkeypatch.setattr(adding.time, "time", lambda: now + 60)
+    cluster.objects.clear()
+    add()
+    assert secret(top) != first
+
+
 def test_a_dry_run_asks_for_no_token_and_writes_nothing(top: Path, cluster: type[PlayedCluster]) -> None:
     said = add("--dry-run", "-o", "yaml")
     shown = list(yaml.safe_load_all(said))
