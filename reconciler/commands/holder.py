@@ -58,7 +58,7 @@ from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.pushrecords import PushRecords
 from reconciler.repository.watch import HeadWatcher
-from reconciler.saving.puttingback import PuttingBack
+from reconciler.saving.puttingback import UNRECORDED, PuttingBack
 from reconciler.signatures.own import CommitKey
 from reconciler.signatures.signers import DIRECTORY
 from reconciler.signatures.verifier import Verifier
@@ -132,7 +132,7 @@ class Holder:
         self._who = WhoPushed(store, mirror.repository, vouching)
         self._outcomes = Outcomes(store, mirror.repository, settings.branch, wanted=settings.announces)
         self._lagging = Lagging(store, mirror.repository)
-        self._putting_back = PuttingBack(settings.data_dir, store)
+        self._putting_back = PuttingBack(settings.data_dir / UNRECORDED, store)
 
     def run(self, beginning: Beginning) -> None:
         fleet = tree.fleet(self._store)

@@ -40,6 +40,7 @@ from reconciler.repository.errors import RepositoryError
 from reconciler.repository.library import bound_cache, set_fsync
 from reconciler.repository.mirror import Mirror
 from reconciler.saving.archive import BadBackup
+from reconciler.saving.unpushed import UNPUSHED, TakingIn
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +69,7 @@ class Reconciler:
             folder=settings.path,
         )
         said = StatusSaid(settings.status_repository, settings.new_identities, settings.command)
-        self._lookout = Lookout(self._mirror, self._teller, said)
+        self._lookout = Lookout(self._mirror, self._teller, said, TakingIn(self._mirror, settings.data_dir / UNPUSHED))
 
     def stop(self) -> None:
         self._mirror.close(_LAST)
