@@ -341,6 +341,7 @@ class Holder:
     def _look(self) -> bool:
         """Waits until there may be something new in git or in keys/, a pin is over, or something is to be rendered
         again, and loads it. False: nothing woke it."""
+        self._teller.keep_again()
         woken = self._lookout.wake.wait(self._sourcing.wait(pins.wait(self._store, _LOOK)))
         self._lookout.wake.clear()
         self._beside.ring()

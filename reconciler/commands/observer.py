@@ -111,6 +111,7 @@ class Observer:
             each.ring()
 
     def _look(self) -> None:
+        self._teller.keep_again()
         heads = self._lookout.heads()
         shown = tree.fleet(self._store).shown
         changed = self._secrets.changed() | self._again.due()

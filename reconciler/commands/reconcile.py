@@ -116,7 +116,10 @@ class Reconciler:
             raise error
         log.error("%s", failure.message)
         if self._settings.restarted or (self._store is not None and tree.fleet(self._store).loaded):
-            self._teller.trouble(failure.message)
+            what = failure.message.partition("\n")[0]
+            self._teller.trouble(
+                f"{what}: what is served goes on, and the branch is followed again once that is mended"
+            )
             raise SystemExit(failure.exit_code) from error
         self._refuse(failure.message)
 
