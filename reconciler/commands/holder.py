@@ -34,6 +34,7 @@ from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.sourcing import Sourcing
 from reconciler.commands.start import Beginning
 from reconciler.commands.station import Station
+from reconciler.commands.statusmove import MOVES, StatusMove
 from reconciler.commands.tenure import Tenure
 from reconciler.commands.tidying import tidying
 from reconciler.commands.verdicts import Verdicts, unserved
@@ -132,6 +133,7 @@ class Holder:
         self._who = WhoPushed(store, mirror.repository, vouching)
         self._outcomes = Outcomes(store, mirror.repository, settings.branch, wanted=settings.announces)
         self._lagging = Lagging(store, mirror.repository)
+        self._move = StatusMove(mirror)
         self._putting_back = PuttingBack(settings.data_dir / UNRECORDED, store)
 
     def run(self, beginning: Beginning) -> None:
@@ -328,6 +330,9 @@ class Holder:
             elif quiet and self._outgrown():
                 return
             self._renew()
+            if self._move.is_due(tree.fleet(self._store).commit.id):
+                self._teller.note(MOVES)
+                return
 
     def _renew(self) -> None:
         """What ships with this version, where another one served the fleet before, as long as there is nothing else to

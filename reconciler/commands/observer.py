@@ -18,6 +18,7 @@ from reconciler.commands.cameback import came_back
 from reconciler.commands.sourcing import Sourcing
 from reconciler.commands.start import Beginning, Start
 from reconciler.commands.station import Station
+from reconciler.commands.statusmove import StatusMove
 from reconciler.commands.tidying import tidying
 from reconciler.controllers import fleetcondition
 from reconciler.controllers.fleetcondition import Trouble
@@ -57,6 +58,7 @@ class Observer:
         sources = Sources(station.renders)
         self._again = RenderedAgain(station.store, sources, self._tree, elsewhere=self._sourcing.render_again)
         self._lagging = Lagging(station.store, station.mirror.repository)
+        self._move = StatusMove(station.mirror)
         self._holder = ""
 
     def run(self, beginning: Beginning) -> None:
@@ -89,6 +91,8 @@ class Observer:
                 self._lookout.wake.wait(self._sourcing.wait(_LOOK))
                 self._lookout.wake.clear()
                 self._look()
+                if self._move.is_due(tree.fleet(self._store).commit.id):
+                    return
         finally:
             stop_asking()
             stop_listening()
