@@ -7,7 +7,6 @@ https://www.haproxy.org/download/2.6/doc/proxy-protocol.txt
 
 from __future__ import annotations
 
-import asyncio
 import re
 import socket
 from collections.abc import Iterable
@@ -85,6 +84,8 @@ def _plain(text: str) -> IPv4Network | IPv6Network:
 
 async def receive(connection: socket.socket) -> bytes:
     """The header and not a byte of what follows it, which is for TLS. Raises NotProxied, and OSError."""
+    import asyncio  # noqa: PLC0415 - who reads networks here may have no loop, and starts before all others
+
     loop, head = asyncio.get_running_loop(), b""
     while count := missing(head):
         part = await loop.sock_recv(connection, count)

@@ -69,7 +69,7 @@ def write_admin_kubeconfig(path: Path, url: str, keys: Keys, ca: bytes | None = 
         _follow(entry, url, ca)
     if config.get("current-context") not in {c.get("name") for c in config["contexts"]}:
         config["current-context"] = ROOT
-    text = yaml.safe_dump(config, sort_keys=False).encode()
+    text = yaml.dump(config, Dumper=yaml.CSafeDumper, sort_keys=False).encode()
     if not path.exists() or path.read_bytes() != text:
         write_private(path, text)
 
@@ -84,7 +84,7 @@ def _read(path: Path) -> Config:
     config: Any = {}
     if path.exists():
         try:
-            config = yaml.safe_load(path.read_text()) or {}
+            config = yaml.load(path.read_text(), Loader=yaml.CSafeLoader) or {}
         except yaml.YAMLError as error:
             raise ValueError(f"{path}: not a kubeconfig: repair or remove it: {error}") from error
     if not isinstance(config, dict):

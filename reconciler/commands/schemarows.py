@@ -66,7 +66,7 @@ def _type(said: Schema) -> str:
         return "integer or string"
     if set(said.get("properties") or ()) == _SELECTOR:
         return "label selector"
-    found = str(said.get("type") or _TYPES[type(_values(said)[0])])
+    found = str(said.get("type") or next((_TYPES[type(value)] for value in _values(said)), "anything"))
     return f"{found} ({said['format']})" if said.get("format") == "date-time" else found
 
 

@@ -17,10 +17,10 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from rich.console import Console
+import click
 
 from apiserver.launch import spawn
 from apiserver.logs.outlets import Outlets
@@ -45,6 +45,9 @@ from reconciler.commands.roles import REST
 from reconciler.commands.servedat import ServedAt
 from reconciler.commands.settings import ReconcileSettings, UpSettings
 from reconciler.plan.happened import HELD, MENDED
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _SHOWN, _WIDTH = 20, 1000
 """Workspaces of which it is told at a start why they are held; characters of a line about one."""
@@ -74,7 +77,7 @@ class _Run:
         self._certificates, self._new_keys = prepared.certificates, prepared.new_keys
         self._listener = prepared.listener
         self._outlets = outlets
-        self._console = Console(stderr=False, soft_wrap=True, highlight=False)
+        self._console: Console | None = None
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
         self._children = Children(ended=self._ended)
         self._lines = HappenedLines()
@@ -166,6 +169,9 @@ class _Run:
         ENDS.add(task)
 
     def _watch(self, kubeconfig: Path) -> None:
+        from rich.console import Console  # noqa: PLC0415 - while the children start, who wait for nothing here
+
+        self._console = Console(stderr=False, soft_wrap=True, highlight=False)
         with ProgressBar(self._console) as progress:
             while not self._stopping:
                 for text in self._children.look():
@@ -227,7 +233,10 @@ class _Run:
 
     def _say(self, text: str) -> None:
         text = redact(text)  # what is wrong with a file is told with what stands there
-        self._console.print(text, markup=False)
+        if self._console is None:
+            click.echo(text)
+        else:
+            self._console.print(text, markup=False)
         keep(self._settings.logging, text)
 
     def _on_signal(self, *_: object) -> None:

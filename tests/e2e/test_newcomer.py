@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from support.plane import Plane, PlaneError
 
+from apiserver.registry.builtins.catalogue import ENTRIES
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet-repo"
 WEB = "root:shop:web"
 DEPLOYMENT = "workspaces/root/shop/web/deployment.yaml"
@@ -104,6 +106,25 @@ def test_both_sync_targets_run_their_part(served: Plane, eventually: Any) -> Non
         eventually(lambda count=count, available=available: available() >= count, 10, target)
     job = ("get", "job", "migrate-orders", "-n", "checkout", "-o", "jsonpath={.status.succeeded}")
     eventually(lambda: served.kubectl(*job, workspace="root:shop:checkout") == "1", 30, "the Job is complete")
+
+
+def test_each_condition_that_is_told_of_a_kind_is_declared(served: Plane) -> None:
+    """Conditions of other kinds are those of the clusters on which their objects run."""
+    known = {
+        (entry.resource, about.type, reason)
+        for entry in ENTRIES.values()
+        for about in entry.conditions
+        for reason in (*about.amiss, *about.usual)
+    }
+    resources = {resource for resource, _, _ in known} - {"pods"}
+    told = {
+        (resource, each["type"], each["reason"])
+        for key, obj in served.everything().items()
+        for each in (obj.get("status") or {}).get("conditions") or ()
+        if (resource := key.split("/")[1]) in resources
+    }
+    assert len({resource for resource, _, _ in told}) > 7
+    assert told <= known
 
 
 def deployments(plane: Plane) -> str:

@@ -110,6 +110,7 @@ def test_only_defaults_that_are_read_are_promised() -> None:
         ("{type: string, minLength: 1, maxLength: 9}", "string", "", "not empty, at most 9 characters"),
         ("{type: string, enum: ['', A, B], default: ''}", "string", '`""`', "empty, `A`, `B`"),
         ("{const: 1}", "integer", "", "`1`"),
+        ("{x-kubernetes-preserve-unknown-fields: true}", "anything", "", ""),
         ("{items: {type: string, pattern: x}, minItems: 1}", "list of strings", "", "at least one, `x`"),
         ("{additionalProperties: {x-kubernetes-int-or-string: true}}", "map of integers or strings", "", ""),
         ("{type: string, format: date-time}", "string (date-time)", "", ""),
