@@ -25,6 +25,7 @@ _KINDS = {
     "RemoteAway": ComplaintKind.REMOTE,
     "StatusBranchDiverged": ComplaintKind.STATUS_BRANCH,
     "StatusBranchRefused": ComplaintKind.STATUS_BRANCH,
+    "NotRecorded": ComplaintKind.STATUS_BRANCH,
 }
 """By the kind of trouble as the store has it. One of a later program's is told all the same."""
 _COMMANDS = {

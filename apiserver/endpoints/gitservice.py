@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Mapping
@@ -99,7 +100,10 @@ async def _pushed(
         await written.begin(begin.moves)
     except OSError as error:
         log.error("a push is refused, since it cannot be written down who pushes: %s", error)
-        await _refuse(exchange, kind, begin, body, "refused, since it cannot be written down who pushes; try again")
+        why = "it cannot be written down who pushes; try again"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            why = "the server's disk is full: its operator has to make room. Nothing was changed"
+        await _refuse(exchange, kind, begin, body, f"refused, since {why}")
         return False
     body, environment = _joined(begin.head, body), {**service.environment, **variables(begin.tips)}
     try:

@@ -16,7 +16,15 @@ from apiserver.storage.paging import pages
 from apiserver.storage.protocol import View
 
 _Sample = tuple[Metric, Labels, float]
-_TROUBLES = ("Held", "Observing", "RemoteAway", "StatusBranchDiverged", "StatusBranchRefused", "Unreadable")
+_TROUBLES = (
+    "Held",
+    "NotRecorded",
+    "Observing",
+    "RemoteAway",
+    "StatusBranchDiverged",
+    "StatusBranchRefused",
+    "Unreadable",
+)
 """Told as 0 where there is none, so that an alert has something to end with."""
 _READY = {"True": "true", "False": "false"}
 

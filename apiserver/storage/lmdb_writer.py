@@ -10,10 +10,12 @@ import contextlib
 import errno
 import logging
 import queue
+import shutil
 import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import NamedTuple
 
 from apiserver.metrics.store import COMMITS, FAILURES
@@ -30,6 +32,8 @@ from apiserver.storage.protocol import NoSpace, Op, RoleLost
 log = logging.getLogger(__name__)
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_LITTLE = 4 << 20
+"""Bytes that are no room: more than what one write may leave of them, when it was cut off."""
 _READER_CHECK_SECONDS = 30.0
 
 
@@ -205,11 +209,19 @@ def _fail(item: _Call | _Compact | _Clear, error: Exception) -> None:
 
 def _refusal(error: Exception, env: LmdbEnvironment) -> Exception:
     """What the callers of a transaction that failed are told."""
-    if isinstance(error, Full) or getattr(error, "code", None) in _FULL:
+    if isinstance(error, Full) or _is_of_disk(getattr(error, "code", None), env.directory):
         log.error("%s: nothing can be written, there is no room: %s", env.directory, error)
         return NoSpace(f"{env.directory} is full")
     log.exception("the store could not be written", exc_info=error)
     return error
+
+
+def _is_of_disk(code: int | None, directory: Path) -> bool:
+    """Whether an error says that the disk is full. Of a write for whose first part alone there was room the library
+    makes EIO, which it also is where the disk is broken."""
+    if code == errno.EIO:
+        return shutil.disk_usage(directory).free < _LITTLE
+    return code in _FULL
 
 
 _none = _Compact(0, None, Future())

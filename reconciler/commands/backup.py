@@ -17,6 +17,7 @@ from apiserver.auth.keys import KeysError
 from apiserver.storage.lmdb_looking import UNREADABLE
 from reconciler.commands.failure import USAGE, Failure, of_files
 from reconciler.encryption.agekeys import are_recipients
+from reconciler.repository.errors import RepositoryError
 from reconciler.saving.archive import BadBackup, write
 from reconciler.saving.contents import Saved, entries
 
@@ -47,6 +48,8 @@ def backup(asked: BackupAsked) -> Iterator[str]:
         raise Failure(str(error), "take it out of keys/") from error
     except KeysError as error:
         raise Failure(str(error), "name the data directory of a server (--data-dir), and its keys (--keys)") from error
+    except RepositoryError as error:
+        raise Failure(str(error)) from error
     except UNREADABLE as error:
         failure = of_files(error) if isinstance(error, OSError) else None
         raise failure or Failure(f"the store of {asked.data_dir} cannot be read: {error}") from error
@@ -56,7 +59,9 @@ def backup(asked: BackupAsked) -> Iterator[str]:
         yield "  nothing of a store: there is none yet"
     else:
         yield f"  what only the store had while {saved.commit:.10} was served"
-    yield "not in it: the repository, of which a clone or a forge is the copy; what embedded sync targets alone have"
+    if saved.unpushed:
+        yield f"  commits that the repository does not have, or got within two days: {saved.unpushed} bytes"
+    yield "not in it: the repository, of which a clone or a forge is the copy; what clusters have, embedded ones too"
     yield f"try it where the key is: treeplane drill --from CLONE --backup {asked.target.name} --identity KEYFILE"
 
 

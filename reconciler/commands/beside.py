@@ -41,6 +41,7 @@ class Beside:
         self._writer = StatusWriter(store, station.mirror, under_way=under_way, claim=claim, sign=sign)
         self._publisher = Publisher(station.mirror, self._writer, installation.is_own)
         self._publisher.on_lost = station.lookout.wake.set
+        self._writer.told = station.teller.recording
         self._publisher.told = station.teller.status_branch
         self.lost = self._publisher.lost
 

@@ -18,7 +18,7 @@ from reconciler.commands.clone import clone_of
 from reconciler.commands.failure import BROKEN, BUSY, Failure
 from reconciler.commands.rendering import renderer_of_user
 from reconciler.drilling.freshclone import NothingRecorded, clone
-from reconciler.drilling.rehearsal import rehearse
+from reconciler.drilling.rehearsal import KeptAside, rehearse
 from reconciler.drilling.result import Drill, point_of
 from reconciler.repository.errors import RepositoryError, StatusAway
 from reconciler.repository.gitversion import require_git
@@ -34,15 +34,15 @@ _HOSTED = "repo/fleet.git"
 """The repository that a server hosts, below its data directory."""
 
 
-def drill(source: str, branch: str, keys: Path | None, folder: str = "") -> Drill:
-    """`source`: a URL, a repository, or a data directory with one; "" for the clone that this is called in. `keys`: the
-    server's keys/, or a backup of them. `folder`: in which the fleet stands."""
+def drill(source: str, branch: str, beside: KeptAside, folder: str = "") -> Drill:
+    """`source`: a URL, a repository, or a data directory with one; "" for the clone that this is called in. `folder`:
+    in which the fleet stands."""
     where, stands = location(source, folder)
     set_fsync(False)  # what is written is thrown away
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         try:
             require_git()
-            return _drilled(where, branch, keys, Path(scratch), stands)
+            return _drilled(where, branch, beside, Path(scratch), stands)
         except NothingRecorded as error:
             raise Failure(str(error), error.hint) from error
         except Undecided as error:
@@ -59,9 +59,9 @@ def exit_code(found: Drill) -> int:
     return 0 if found.good else DIFFERENT
 
 
-def _drilled(where: str, branch: str, keys: Path | None, scratch: Path, folder: str) -> Drill:
+def _drilled(where: str, branch: str, beside: KeptAside, scratch: Path, folder: str) -> Drill:
     began = time.monotonic()
-    cloned = clone(where, branch, scratch, folder)
+    cloned = clone(where, branch, scratch, folder, beside.unpushed)
     served = cloned.recorded.facts().branch
     if served not in ("", branch):
         raise Failure(f"this fleet is served from branch {served}, as its status branch says", f"--branch {served}", 2)
@@ -70,12 +70,16 @@ def _drilled(where: str, branch: str, keys: Path | None, scratch: Path, folder: 
         raise Failure(
             f"this fleet stands in {stands or 'no folder'}, as its status branch says", f"--path {stands or '.'}", 2
         )
+    if beside.fleet not in ("", fleet := cloned.recorded.facts().id):
+        raise Failure(
+            f"the backup is of another fleet, {beside.fleet}, and this one is {fleet}", "give one of this fleet"
+        )
     took = time.monotonic() - began
     try:
         with closing(renderer_of_user()) as renders:
-            rehearsed = rehearse(cloned, branch, keys, scratch, renders)
+            rehearsed = rehearse(cloned, branch, beside, scratch, renders)
         holder = claim_of(cloned.repo, cloned.recorded.commit.id).writer
-        return Drill(redact(where), point_of(cloned), took, rehearsed, holder)
+        return Drill(redact(where), point_of(cloned), took, rehearsed, holder, cloned.unpushed)
     except RepositoryError as error:
         what = error.what.replace(str(cloned.repo.path), "the clone")
         text = f"something that the status branch names did not come with the clone ({what})"

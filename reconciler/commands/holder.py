@@ -34,6 +34,7 @@ from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.sourcing import Sourcing
 from reconciler.commands.start import Beginning
 from reconciler.commands.station import Station
+from reconciler.commands.statusmove import MOVES, StatusMove
 from reconciler.commands.tenure import Tenure
 from reconciler.commands.tidying import tidying
 from reconciler.commands.verdicts import Verdicts, unserved
@@ -58,7 +59,7 @@ from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.pushrecords import PushRecords
 from reconciler.repository.watch import HeadWatcher
-from reconciler.saving.puttingback import PuttingBack
+from reconciler.saving.puttingback import UNRECORDED, PuttingBack
 from reconciler.signatures.own import CommitKey
 from reconciler.signatures.signers import DIRECTORY
 from reconciler.signatures.verifier import Verifier
@@ -132,7 +133,8 @@ class Holder:
         self._who = WhoPushed(store, mirror.repository, vouching)
         self._outcomes = Outcomes(store, mirror.repository, settings.branch, wanted=settings.announces)
         self._lagging = Lagging(store, mirror.repository)
-        self._putting_back = PuttingBack(settings.data_dir, store)
+        self._move = StatusMove(mirror)
+        self._putting_back = PuttingBack(settings.data_dir / UNRECORDED, store)
 
     def run(self, beginning: Beginning) -> None:
         fleet = tree.fleet(self._store)
@@ -328,6 +330,9 @@ class Holder:
             elif quiet and self._outgrown():
                 return
             self._renew()
+            if self._move.is_due(tree.fleet(self._store).commit.id):
+                self._teller.note(MOVES)
+                return
 
     def _renew(self) -> None:
         """What ships with this version, where another one served the fleet before, as long as there is nothing else to
@@ -341,6 +346,7 @@ class Holder:
     def _look(self) -> bool:
         """Waits until there may be something new in git or in keys/, a pin is over, or something is to be rendered
         again, and loads it. False: nothing woke it."""
+        self._teller.keep_again()
         woken = self._lookout.wake.wait(self._sourcing.wait(pins.wait(self._store, _LOOK)))
         self._lookout.wake.clear()
         self._beside.ring()

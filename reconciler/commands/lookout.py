@@ -23,6 +23,7 @@ from reconciler.repository.errors import DivergedStatus, RepositoryError, Reposi
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.statusaddress import StatusAddress
 from reconciler.repository.watch import HeadWatcher
+from reconciler.saving.unpushed import TakingIn
 from reconciler.statusbranch.clones import stood_in
 from reconciler.statusbranch.naming import Undecided, described, in_use, served_before
 
@@ -45,10 +46,13 @@ NOTHING_SAID = StatusSaid()
 class Lookout:
     """`wake` is set when there may be something new, `stop` when the process is to end."""
 
-    def __init__(self, mirror: Mirror, teller: Teller, said: StatusSaid = NOTHING_SAID) -> None:
+    def __init__(
+        self, mirror: Mirror, teller: Teller, said: StatusSaid = NOTHING_SAID, taking_in: TakingIn | None = None
+    ) -> None:
+        """`taking_in`: what a recovery left to be put into the mirror."""
         self.wake = threading.Event()
         self.stop = threading.Event()
-        self._mirror, self._said = mirror, said
+        self._mirror, self._said, self._taking_in = mirror, said, taking_in
         self._teller = teller
         self.away = False
         """Whether the source did not answer when it was asked last."""
@@ -140,10 +144,19 @@ class Lookout:
         heads = self._mirror.refresh_source()
         if heads.desired is None:
             return heads
+        unfit = self._take_in()
         moved = self._name(heads.desired)
         if self._mirror.is_apart:
-            return Heads(heads.desired, self._status_apart(heads.desired))
-        return self._mirror.refresh_source() if moved else heads
+            heads = Heads(heads.desired, self._status_apart(heads.desired))
+        elif moved:
+            heads = self._mirror.refresh_source()
+        if unfit and (unfit := self._take_in()):  # it may go on from what came with the status branch just now
+            self._teller.note(f"what was not pushed when the backup was made is not taken in: {unfit}")
+        return heads
+
+    def _take_in(self) -> str:
+        """What only the mirror of a lost server had. Before anybody looks for what is recorded, which may be in it."""
+        return self._taking_in.take() if self._taking_in is not None else ""
 
     def _status_apart(self, head: str) -> str | None:
         """Where the status branch stands in its own repository. One that is away delays nothing where it is known here

@@ -18,6 +18,7 @@ from reconciler.commands.cameback import came_back
 from reconciler.commands.sourcing import Sourcing
 from reconciler.commands.start import Beginning, Start
 from reconciler.commands.station import Station
+from reconciler.commands.statusmove import StatusMove
 from reconciler.commands.tidying import tidying
 from reconciler.controllers import fleetcondition
 from reconciler.controllers.fleetcondition import Trouble
@@ -57,6 +58,7 @@ class Observer:
         sources = Sources(station.renders)
         self._again = RenderedAgain(station.store, sources, self._tree, elsewhere=self._sourcing.render_again)
         self._lagging = Lagging(station.store, station.mirror.repository)
+        self._move = StatusMove(station.mirror)
         self._holder = ""
 
     def run(self, beginning: Beginning) -> None:
@@ -89,6 +91,8 @@ class Observer:
                 self._lookout.wake.wait(self._sourcing.wait(_LOOK))
                 self._lookout.wake.clear()
                 self._look()
+                if self._move.is_due(tree.fleet(self._store).commit.id):
+                    return
         finally:
             stop_asking()
             stop_listening()
@@ -111,15 +115,24 @@ class Observer:
             each.ring()
 
     def _look(self) -> None:
+        self._teller.keep_again()
         heads = self._lookout.heads()
         shown = tree.fleet(self._store).shown
         changed = self._secrets.changed() | self._again.due()
         # A branch that is gone shows nothing new: it is the holder's to bring back.
-        status = heads.status if heads is not None and heads.status is not None else shown.id
+        status = self._status(heads) or shown.id
         if status != shown.id or changed:
             self._follow(RecordedFleet(self._mirror.repository, status), changed)
         self._sourcing.serve(self._look_again)
         self._answer(heads)
+
+    def _status(self, heads: Heads | None) -> str | None:
+        """The status commit that counts. The last that a lost server had not pushed is pushed for it."""
+        if heads is None:
+            return None
+        lost = self._start.lost
+        lost.push(heads.status)
+        return lost.newest(heads.status)
 
     def _answer(self, heads: Heads | None) -> None:
         """Whoever asked for a look: about the branch, as for who holds it, and not about the status branch."""
@@ -131,7 +144,7 @@ class Observer:
 
     def _behind(self, heads: Heads | None, head: str) -> str:
         """Why the branch's head is not what is shown, "" if it is."""
-        fleet, status = tree.fleet(self._store), heads.status if heads is not None else None
+        fleet, status = tree.fleet(self._store), self._status(heads)
         if status not in (None, fleet.shown.id):
             return f"the status branch is at {status:.10}, and {fleet.shown.id:.10} is shown"
         if not head:

@@ -40,6 +40,7 @@ from reconciler.repository.errors import RepositoryError
 from reconciler.repository.library import bound_cache, set_fsync
 from reconciler.repository.mirror import Mirror
 from reconciler.saving.archive import BadBackup
+from reconciler.saving.unpushed import UNPUSHED, TakingIn
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +69,7 @@ class Reconciler:
             folder=settings.path,
         )
         said = StatusSaid(settings.status_repository, settings.new_identities, settings.command)
-        self._lookout = Lookout(self._mirror, self._teller, said)
+        self._lookout = Lookout(self._mirror, self._teller, said, TakingIn(self._mirror, settings.data_dir / UNPUSHED))
 
     def stop(self) -> None:
         self._mirror.close(_LAST)
@@ -115,7 +116,10 @@ class Reconciler:
             raise error
         log.error("%s", failure.message)
         if self._settings.restarted or (self._store is not None and tree.fleet(self._store).loaded):
-            self._teller.trouble(failure.message)
+            what = failure.message.partition("\n")[0]
+            self._teller.trouble(
+                f"{what}: what is served goes on, and the branch is followed again once that is mended"
+            )
             raise SystemExit(failure.exit_code) from error
         self._refuse(failure.message)
 

@@ -21,13 +21,15 @@ from reconciler.commands.dataplace import LOCK, RECOVERING, only_one, require_pl
 from reconciler.commands.drill import drill, location
 from reconciler.commands.failure import USAGE, Failure
 from reconciler.commands.source import resolve
+from reconciler.drilling.rehearsal import KeptAside
 from reconciler.drilling.result import Drill
 from reconciler.drilling.telling import as_text
 from reconciler.encryption.agekeys import AgeIdentity, BadKeyFile, identities
 from reconciler.repository.source import kind_of_source
 from reconciler.saving.archive import BadBackup
-from reconciler.saving.puttingback import DIRECTORY
+from reconciler.saving.puttingback import UNRECORDED
 from reconciler.saving.taking import TakenBackup, take
+from reconciler.saving.unpushed import UNPUSHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def recover(asked: RecoverAsked) -> Iterator[str]:
         else:
             yield "no backup (--backup): what is named below as not in the repository is lost"
         yield f"what {redact(asked.source)} brings back is looked at:"
-        found = drill(asked.source, asked.branch, taken.keys if taken is not None else None, asked.folder)
+        found = drill(asked.source, asked.branch, beside_of(taken), asked.folder)
         yield as_text(found).rstrip("\n")
         yield from _put_in_place(asked, taken)
         yield from _next(asked, found, taken)
@@ -82,20 +84,24 @@ def taken_from(given: BackupGiven, known: list[AgeIdentity], place: Path) -> Tak
 
 
 @contextmanager
-def keys_of(given: BackupGiven | None) -> Iterator[tuple[Path | None, str]]:
-    """The keys of a backup, in a directory that is thrown away, and what is said of it. Raises Failure."""
-    if given is None:
-        yield None, ""
-        return
+def opened(given: BackupGiven) -> Iterator[TakenBackup]:
+    """A backup in a directory that is thrown away. Raises Failure."""
     known = identities_of(given)
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
-        taken = taken_from(given, known, Path(scratch))
-        yield taken.keys, said_of(given, taken)
+        yield taken_from(given, known, Path(scratch))
+
+
+def beside_of(taken: TakenBackup | None) -> KeptAside:
+    """What a drill has of a backup."""
+    if taken is None:
+        return KeptAside()
+    return KeptAside(taken.keys, taken.store if taken.objects else None, taken.unpushed, taken.fleet)
 
 
 def said_of(given: BackupGiven, taken: TakenBackup) -> str:
     served = f", when {taken.served:.10} was served" if taken.served else ""
-    return f"{given.file}: made at {taken.made}{served}; keys/, and {taken.objects} records that only the store had"
+    more = ", and commits that the repository may not have" if taken.unpushed is not None else ""
+    return f"{given.file}: made at {taken.made}{served}; keys/, {taken.objects} records that only the store had{more}"
 
 
 def identities_of(given: BackupGiven) -> list[AgeIdentity]:
@@ -167,8 +173,11 @@ def _put_in_place(asked: RecoverAsked, taken: TakenBackup | None) -> Iterator[st
         taken.keys.rename(data_dir / "keys")
         yield f"{data_dir / 'keys'}: from the backup"
         if taken.objects:
-            taken.store.rename(data_dir / DIRECTORY)
-            yield f"{data_dir / DIRECTORY}: put into the store by the server, once it holds the fleet"
+            taken.store.rename(data_dir / UNRECORDED)
+            yield f"{data_dir / UNRECORDED}: put into the store by the server, once it holds the fleet"
+        if taken.unpushed is not None:
+            taken.unpushed.rename(data_dir / UNPUSHED)
+            yield f"{data_dir / UNPUSHED}: taken in by the server, and pushed where the repository has nothing newer"
     source = resolve(asked.source, data_dir, asked.branch, folder=asked.folder)
     yield from source.notes
     remembered = asked.source

@@ -29,6 +29,7 @@ from reconciler.signatures.signers import Signers
 from reconciler.signatures.verifier import NotVerified, Verifier
 from reconciler.statusbranch import format
 from reconciler.statusbranch.claim import TAKES_OVER, Claim, Finding, claim_of, find
+from reconciler.statusbranch.lostrecord import LostRecord
 from reconciler.statusbranch.naming import is_moved, served_by
 from reconciler.statusbranch.recorded import RecordedByNewer, RecordedFleet
 
@@ -77,6 +78,8 @@ class Start:
         self._first = first
         self._key = CommitKey.open(settings.keys_dir)
         self._verifier = Verifier(self._key)
+        self.lost = LostRecord(mirror)
+        """Of a server that this one came from by a backup."""
 
     def begin(self, heads: Heads) -> Beginning:
         """Settles what counts. Raises Refused, and RepositoryError where the source has to be asked and does not
@@ -97,6 +100,11 @@ class Start:
         ours, published = self._mirror.status(), heads.status
         if self._mirror.is_apart and heads.desired is not None and published not in (None, ours):
             self._check_fleet(heads.desired, ours, str(published))
+        published = self.lost.newest(published)
+        if published != heads.status:
+            self._check_lost(heads, str(published))
+            if self.lost.push(heads.status):
+                heads = Heads(heads.desired, published)
         theirs = published if published is not None else ours
         finding = find(self._repo, ours, published, self._installation.is_own, self._is_signed)
         # Of what counts alone: what anybody may have pushed there is no reason not to start.
@@ -199,8 +207,11 @@ class Start:
             self._mirror.push_status(made, heads.status)
         except PushRejected as error:
             log.warning("the fleet could not be taken over from %s: %s", claim.writer, error)
-            return None
+            # Where nobody recorded anything since, the source takes no push, and all that is recorded waits here.
+            if theirs == heads.status or self._mirror.refresh_status() != heads.status:
+                return None
         self._leave(self._mirror.status(), made)
+        self._mirror.settle_lost_record()
         self._teller.note(f"took the fleet over from {claim.writer}, as that recorded it last (epoch {epoch})")
         return Beginning(Heads(heads.desired, made), self._recorded(made), epoch, taken=theirs)
 
@@ -268,6 +279,12 @@ class Start:
                 f"{place} is that of another fleet, {theirs}, and this one is {ours}. {hint}. If it is the same "
                 f"fleet, whose history was written anew, say so in treeplane.yaml: metadata.uid: {theirs}"
             )
+
+    def _check_lost(self, heads: Heads, lost: str) -> None:
+        """Nothing vouches for a backup's being of this fleet where nothing of that is published."""
+        theirs = RecordedFleet(self._repo, lost).facts().id
+        if heads.status is None and heads.desired is not None and theirs != (ours := self._fleet(heads.desired)):
+            raise StartRefused(f"the backup is of another fleet, {theirs}, and this one is {ours}: recover without it")
 
     def _check_branch(self, heads: Heads, recorded: RecordedFleet) -> None:
         """The status branch belongs to one branch. Another one takes it over only where that was renamed to it: the old

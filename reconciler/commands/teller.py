@@ -6,7 +6,7 @@ from __future__ import annotations
 from apiserver.model.brief import brief
 from apiserver.model.commits import CommitRef
 from apiserver.registry import tree
-from apiserver.storage.protocol import Store
+from apiserver.storage.protocol import NoSpace, Store
 from reconciler.commands.report import Report
 from reconciler.controllers import fleetcondition
 from reconciler.controllers.fleetcondition import Trouble
@@ -26,6 +26,7 @@ class Teller:
         self._report = report
         self._told: dict[Trouble | None, str] = {}
         self._store: Store | None = None
+        self._unkept = set[Trouble]()
 
     def attach(self, store: Store) -> None:
         """From now on troubles stand in the store, too: those that were met before, and those to come."""
@@ -85,6 +86,19 @@ class Teller:
         else:
             self.over(Trouble.STATUS_BRANCH_REFUSED)
 
+    def recording(self, text: str) -> None:
+        """Why what happens cannot be recorded here; "" when it can."""
+        if text:
+            self.trouble(text, Trouble.NOT_RECORDED)
+        else:
+            self.over(Trouble.NOT_RECORDED)
+
+    def keep_again(self) -> None:
+        """What the store had no room for is kept, if it has by now."""
+        for kind in sorted(self._unkept):
+            self._unkept.discard(kind)
+            self._keep(kind, self._told.get(kind, ""))
+
     def over(self, *kinds: Trouble) -> None:
         """These troubles are: they would be told again."""
         for kind in kinds:
@@ -94,7 +108,10 @@ class Teller:
 
     def _keep(self, kind: Trouble | None, text: str) -> None:
         if self._store is not None and kind is not None:
-            fleetcondition.tell(self._store, kind, text)
+            try:
+                fleetcondition.tell(self._store, kind, text)
+            except NoSpace:  # that is the trouble, as a rule, and who tells of it has more to do
+                self._unkept.add(kind)
 
     def refused(self, text: str) -> None:
         """The server does not start."""

@@ -40,6 +40,8 @@ class Trouble(StrEnum):
     """Two branches of the source hold a status, and neither goes on from the other."""
     STATUS_BRANCH_REFUSED = "StatusBranchRefused"
     """The status branch's repository does not take what is recorded, or does not answer."""
+    NOT_RECORDED = "NotRecorded"
+    """What happens cannot be written down here: there is no room in the mirror, say."""
 
 
 _ORDER = {kind.value: number for number, kind in enumerate(Trouble)}

@@ -36,6 +36,7 @@ from reconciler.repository.objects import Repository
 from reconciler.repository.pushrecords import PushRecords
 from reconciler.repository.repositories import Repositories
 from reconciler.repository.write import edit_tree
+from reconciler.saving.puttingback import PuttingBack
 from reconciler.signatures.own import CommitKey
 from reconciler.signatures.signers import DIRECTORY, Signers
 from reconciler.signatures.verifier import NotVerified, Verifier
@@ -54,7 +55,8 @@ class Rehearsal:
     is. `held`: how many are held, as they were. `workspaces`: how many there are. `unrecorded`: those in which objects
     are made through the API that nothing but the store has. `seconds`: of loading, and of rendering with the
     comparison. `with_keys`: whether keys were given. `signed`: whether the fleet asks for signatures, which keys tell.
-    `ours`: whether the key of those that were given signed the status commit; None: there is no such key."""
+    `ours`: whether the key of those that were given signed the status commit; None: there is no such key. `restored`:
+    what is said of what a backup had of the store, "" without one."""
 
     differences: tuple[RecordDifference, ...]
     lost: dict[str, tuple[str, ...]]
@@ -67,6 +69,7 @@ class Rehearsal:
     with_keys: bool = False
     signed: bool = False
     ours: bool | None = None
+    restored: str = ""
 
     @property
     def unchecked(self) -> bool:
@@ -74,16 +77,31 @@ class Rehearsal:
         return self.signed and not self.with_keys
 
 
-def rehearse(clone: FreshClone, branch: str, keys: Path | None, scratch: Path, renders: Renders = NOWHERE) -> Rehearsal:
-    """`branch`: the desired branch's name. `keys`: a copy of the server's keys/, None: there is none. `renders`: for
-    directories that are rendered. Raises
-    NothingRecorded where nothing of it can be served, RepositoryError, and KeysError for a key that cannot be read."""
+@dataclass(frozen=True, slots=True)
+class KeptAside:
+    """What there is beside the repository. `keys`: a copy of the server's keys/, None: there is none. `store`: the
+    directory with what only its store had, None: there is none. `unpushed`: see FreshClone. `fleet`: whose it is, ""
+    where that is not known."""
+
+    keys: Path | None = None
+    store: Path | None = None
+    unpushed: Path | None = None
+    fleet: str = ""
+
+
+def rehearse(clone: FreshClone, branch: str, beside: KeptAside, scratch: Path, renders: Renders = NOWHERE) -> Rehearsal:
+    """`branch`: the desired branch's name. `renders`: for directories that are rendered. Raises NothingRecorded where
+    nothing of it can be served, RepositoryError, KeysError for a key that cannot be read, and BadBackup."""
+    keys = beside.keys
     began = time.monotonic()
     store = open_at(scratch / "store", sync=False)
     try:
         identities = IdentitiesAside((keys or scratch) / "identities")
         secrets = SecretFiles(keys).of if keys is not None else lambda _: ()
         settings = _settings(branch, keys)
+        putting = PuttingBack(beside.store, store) if beside.store is not None else None
+        if putting is not None:
+            putting.begin()
         _load(clone, Loader(store, Repositories(clone.repo), identities, secrets, settings, renders=renders))
         loaded = time.monotonic()
         config = read_fleet(clone.repo, clone.repo.commit(clone.recorded.source.id).tree)
@@ -106,6 +124,7 @@ def rehearse(clone: FreshClone, branch: str, keys: Path | None, scratch: Path, r
             with_keys=keys is not None,
             ours=_is_ours(clone, keys),
             signed=signed,
+            restored=putting.came_back() if putting is not None else "",
         )
     finally:
         store.close()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from apiserver.model.commits import CommitRef
-from reconciler.drilling.freshclone import FreshClone
+from reconciler.drilling.freshclone import FreshClone, Unpushed
 from reconciler.drilling.rehearsal import Rehearsal
 
 
@@ -34,13 +34,15 @@ class RecoveryPoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Drill:
-    """`source`: as messages name it. `cloning`: seconds. `holder`: who wrote the status branch last."""
+    """`source`: as messages name it. `cloning`: seconds. `holder`: who wrote the status branch last. `unpushed`: see
+    FreshClone."""
 
     source: str
     point: RecoveryPoint
     cloning: float
     found: Rehearsal
     holder: str = ""
+    unpushed: Unpushed | None = None
 
     @property
     def same(self) -> bool:

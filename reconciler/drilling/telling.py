@@ -13,6 +13,7 @@ import yaml
 
 from apiserver.model import clock
 from reconciler.drilling.comparison import CHANGED, MADE, MISSING, RecordDifference
+from reconciler.drilling.freshclone import Unpushed
 from reconciler.drilling.keysneeded import NeededKey
 from reconciler.drilling.result import Drill, RecoveryPoint
 from reconciler.review.telling.harmless import plain, quoted
@@ -58,6 +59,7 @@ def _lines(drill: Drill) -> Iterator[str]:
         yield f"  {drill.point.status_branch} is not signed by keys/commits: somebody else wrote it, or had another key"
     yield from _time(drill)
     yield from _point(drill.point)
+    yield from _backup(drill)
     yield from _beside(drill)
 
 
@@ -98,7 +100,29 @@ def _point(point: RecoveryPoint) -> Iterator[str]:
     else:
         yield "  that is the head of the branch: no commit is behind it"
     if point.arriving:
-        yield f"  {_many(point.arriving, 'commit')} of these {'was' if point.arriving == 1 else 'were'} being loaded"
+        yield f"  {_many(point.arriving, 'commit')} of these {_were(point.arriving)} being loaded"
+
+
+def _backup(drill: Drill) -> Iterator[str]:
+    """What a backup adds."""
+    unpushed, restored = drill.unpushed, drill.found.restored
+    if restored:
+        yield restored
+    if unpushed is None:
+        return
+    if unpushed.why:
+        yield f"of the backup does not come back what was not pushed: {unpushed.why}"
+    elif unpushed.counts:
+        yield (
+            f"of the backup {_many(unpushed.more, 'status commit')} up to {unpushed.commit:.{_DIGITS}} that "
+            f"{_were(unpushed.more)} not pushed {'comes' if unpushed.more == 1 else 'come'} back"
+        )
+    elif unpushed.commit:
+        yield f"{drill.source} has what the backup has of the status branch, or something newer"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def _beside(drill: Drill) -> Iterator[str]:
@@ -107,7 +131,8 @@ def _beside(drill: Drill) -> Iterator[str]:
     for path, where in sorted(found.elsewhere.items()):
         yield f"  the content of workspace {path}, which comes from {where}: it is back once that is fetched"
     if found.unrecorded:
-        yield f"  what was made through the API in {_named(found.unrecorded)} (`writes: Store`)"
+        more = ", beyond what the backup has" if found.restored else ""
+        yield f"  what was made through the API in {_named(found.unrecorded)} (`writes: Store`){more}"
     yield "  Events, Leases and other runtime objects"
     for each in found.keys:
         yield f"  keys/{each.place}: {each.what}{_whose(each)}{_there(each)}"
@@ -179,6 +204,20 @@ def told(drill: Drill) -> Object:
             "inOtherRepositories": [{"workspace": p, "where": where} for p, where in sorted(found.elsewhere.items())],
             "keys": [{"place": k.place, "what": k.what, "of": [*k.of], "there": k.there} for k in found.keys],
         },
+        "backup": _of_backup(drill),
         "signaturesChecked": not found.unchecked,
         "signedByServer": found.ours,
+    }
+
+
+def _of_backup(drill: Drill) -> Object | None:
+    unpushed = drill.unpushed or Unpushed()
+    if drill.unpushed is None and not drill.found.restored:
+        return None
+    return {
+        "store": drill.found.restored,
+        "statusCommit": unpushed.commit,
+        "comesBack": unpushed.counts,
+        "statusCommits": unpushed.more,
+        "notTaken": unpushed.why,
     }

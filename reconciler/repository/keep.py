@@ -49,6 +49,11 @@ def forget(repo: Repository, today: date) -> None:
             repo.references.delete(name.name)
 
 
+def is_kept(ref: str) -> bool:
+    """Whether it is the name of a ref that keeps something."""
+    return _NAME.fullmatch(ref) is not None
+
+
 def left_behind(repo: Repository, commit: str) -> bool:
     """Whether the commit is one that was served, until the branch's head went elsewhere."""
     kept = (str(name.target) for name in repo.references.iterator() if _NAME.fullmatch(name.name))

@@ -32,6 +32,9 @@ log = logging.getLogger(__name__)
 
 STATUS_REF = "refs/treeplane/recorded"
 """The newest status commit that this server wrote, pushed or not."""
+LOST_REF = "refs/treeplane/lost"
+"""The newest status commit that a server which was lost had written and not pushed, as a backup of it has it; until
+something else counts."""
 SOURCES = "sources"
 """Where, in the data directory, the repositories are that workspaces have their content from."""
 HISTORY = "refs/treeplane/status/"
@@ -280,6 +283,15 @@ class Mirror:
 
     def served(self) -> str | None:
         return self._kept(SERVED_REF)
+
+    def lost_record(self) -> str | None:
+        """See LOST_REF."""
+        return self._kept(LOST_REF)
+
+    def settle_lost_record(self) -> None:
+        """The source has it, or something else counts."""
+        if self.repository.ref(LOST_REF) is not None:
+            self.repository.references.delete(LOST_REF)
 
     def keep_status(self, commit: str) -> None:
         """Takes over a status that was read from the source."""

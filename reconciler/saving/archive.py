@@ -19,9 +19,9 @@ import orjson
 from reconciler.encryption.agekeys import AgeIdentity, encrypt
 from reconciler.encryption.faults import DamagedFile
 
-VERSION = 1
-"""Of the form. A later one is refused by name."""
-FACTS, KEYS, STORE = "backup.json", "keys", "store"
+VERSION = 2
+"""Of the form. A later one is refused by name; of the first, what was not pushed is missing."""
+FACTS, KEYS, STORE, MIRROR = "backup.json", "keys", "store", "mirror"
 _LARGEST = 64 << 20
 """Bytes of one file in it."""
 
@@ -116,7 +116,7 @@ def _private(file: Path) -> BinaryIO:
 def _checked(info: tarfile.TarInfo) -> str:
     """The name of an entry that may be there."""
     parts = PurePosixPath(info.name).parts
-    usual = info.name == FACTS or (len(parts) > 1 and parts[0] in (KEYS, STORE))
+    usual = info.name == FACTS or (len(parts) > 1 and parts[0] in (KEYS, STORE, MIRROR))
     if not info.isreg() or info.issparse() or not usual or "/".join(parts) != info.name:
         raise BadBackup(f"it has {info.name!r}, which is no file that a backup has")
     if any(part.startswith(".") or "\0" in part for part in parts):
@@ -133,7 +133,7 @@ def _check_first(name: str) -> None:
 
 def _check_version(content: bytes) -> None:
     version = facts_of(content).get("version")
-    if version != VERSION:
+    if version not in range(1, VERSION + 1):
         raise BadBackup(
             f"it is of version {version!r:.20}, and this program reads {VERSION}: use the one that wrote it"
         )

@@ -1,5 +1,5 @@
-"""What goes into a backup of a data directory: all of its keys, and of its store what neither git nor the status branch
-knows. Nothing in it is changed, whether or not a server runs.
+"""What goes into a backup of a data directory: all of its keys, of its store what neither git nor the status branch
+knows, and of its mirror what the repository does not have. Nothing in it is changed, whether or not a server runs.
 
 Called by `treeplane backup`. Which server this is (`installation`) is left out: what a backup is brought to life as is
 another one.
@@ -8,6 +8,7 @@ another one.
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,28 +23,34 @@ from apiserver.storage.lmdb_soundness import DATA
 from apiserver.storage.protocol import View
 from apiserver.stores import looking_at
 from reconciler.loading.unrecorded import Unrecorded
-from reconciler.saving.archive import FACTS, KEYS, STORE, VERSION, ArchiveEntry
+from reconciler.saving import unpushed
+from reconciler.saving.archive import FACTS, KEYS, MIRROR, STORE, VERSION, ArchiveEntry
 from reconciler.saving.lines import pieces
+
+_PIECE = 32 << 20
+"""Bytes of a file."""
 
 
 @dataclass(slots=True)
 class Saved:
-    """What a backup has by now. `bare`: there is no store yet."""
+    """What a backup has by now. `bare`: there is no store yet. `unpushed`: bytes of what the repository lacks."""
 
     keys: list[str] = field(default_factory=list)
     pieces: int = 0
+    unpushed: int = 0
     commit: str = ""
     bare: bool = False
 
 
 def entries(data_dir: Path, keys_dir: Path, now: float, saved: Saved) -> Iterator[ArchiveEntry]:
-    """Raises OSError and one of lmdb_looking.UNREADABLE; KeysError where there are no keys."""
+    """Raises OSError and one of lmdb_looking.UNREADABLE; KeysError where there are no keys; RepositoryUnreadable."""
     if not (keys_dir / "ca.key").exists():
         raise KeysError(f"{keys_dir} has no ca.key: it is not the keys of a server")
     store = data_dir / "store"
     if (store / DATA).exists():
         with looking_at(store) as view:
             yield from _all(view, keys_dir, now, saved)
+        yield from _unpushed(data_dir, now, saved)  # after the store, so that no record is older than what was in it
     else:
         saved.bare = True
         yield _facts("", "", now)
@@ -58,6 +65,16 @@ def _all(view: View, keys_dir: Path, now: float, saved: Saved) -> Iterator[Archi
     for content in pieces(Unrecorded(view).everything()):
         saved.pieces += 1
         yield ArchiveEntry(f"{STORE}/{saved.pieces:06}.jsonl", content)
+
+
+def _unpushed(data_dir: Path, now: float, saved: Saved) -> Iterator[ArchiveEntry]:
+    with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
+        file = Path(scratch) / unpushed.UNPUSHED
+        if unpushed.saved(data_dir, now, file):
+            with file.open("rb") as source:
+                for number, piece in enumerate(iter(lambda: source.read(_PIECE), b""), 1):
+                    saved.unpushed += len(piece)
+                    yield ArchiveEntry(f"{MIRROR}/{number:06}", piece)
 
 
 def _facts(fleet: str, commit: str, now: float) -> ArchiveEntry:

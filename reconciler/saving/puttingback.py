@@ -1,8 +1,9 @@
 """What only the lost store had, put into the new one when this server holds the fleet: before the first load, which
 recovers all else around it.
 
-Called by the holder. What is to be put back waits in `unrecorded/` of the data directory, where `treeplane recover` put
-it, until a load with it is complete: an observer shows what another server records, of which it is no part.
+Called by the holder, and by a drill, which throws the store away. What is to be put back waits in `unrecorded/` of the
+data directory, where `treeplane recover` put it, until a load with it is complete: an observer shows what another
+server records, of which it is no part.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from apiserver.model.keys import Key
 from apiserver.storage.protocol import Put, PutRow, Store
 from reconciler.saving.lines import operations
 
-DIRECTORY = "unrecorded"
+UNRECORDED = "unrecorded"
 _AT_ONCE = 500
 
 
 class PuttingBack:
-    """`begin`, the first load, `end`."""
+    """`begin`, the first load, `end`. `directory`: where it waits."""
 
-    def __init__(self, data_dir: Path, store: Store) -> None:
-        self._directory, self._store = data_dir / DIRECTORY, store
+    def __init__(self, directory: Path, store: Store) -> None:
+        self._directory, self._store = directory, store
 
     @property
     def waits(self) -> bool:
@@ -40,7 +41,13 @@ class PuttingBack:
             self._store.fill(*ops).result()
 
     def end(self) -> str:
-        """Once a load with it is complete: says what came back."""
+        """Once a load with it is complete, it waits no more; what is to be said."""
+        said = self.came_back()
+        shutil.rmtree(self._directory)
+        return said
+
+    def came_back(self) -> str:
+        """Says what did."""
         back, missing = 0, list[Key]()
         for op in self._operations():
             if isinstance(op, Put):
@@ -48,7 +55,6 @@ class PuttingBack:
                     back += 1
                 else:
                     missing.append(op.key)
-        shutil.rmtree(self._directory)
         said = f"of the backup {back} objects came back that were made through the API"
         if missing:
             named = ", ".join(f"{key.resource} {key.namespace}/{key.name}" for key in missing[:10])

@@ -1,4 +1,5 @@
-"""A backup, taken apart into a directory of its own: keys as they were, and what only the store had, to be put back.
+"""A backup, taken apart into a directory of its own: keys as they were, and what only the store and the mirror had, to
+be put back.
 
 Called by `treeplane recover` and `treeplane drill`.
 """
@@ -12,8 +13,9 @@ from pathlib import Path
 from apiserver.auth.files import private_directory
 from reconciler.encryption.agekeys import AgeIdentity
 from reconciler.saving import archive
-from reconciler.saving.archive import FACTS, KEYS, STORE, BadBackup
+from reconciler.saving.archive import FACTS, KEYS, MIRROR, STORE, BadBackup
 from reconciler.saving.lines import operations
+from reconciler.saving.unpushed import UNPUSHED
 
 _PLAIN = "archive.tar"
 
@@ -21,7 +23,8 @@ _PLAIN = "archive.tar"
 @dataclass(frozen=True, slots=True)
 class TakenBackup:
     """`keys`, `store`: directories. `made`: when, as it says; `served`: the commit that was served then; `fleet`: the
-    fleet's id, "" where nothing had been loaded. `objects`: how many only the store had."""
+    fleet's id, "" where nothing had been loaded. `objects`: how many only the store had. `unpushed`: the file with what
+    only the mirror had; None where there was nothing."""
 
     keys: Path
     store: Path
@@ -29,6 +32,7 @@ class TakenBackup:
     served: str
     fleet: str
     objects: int
+    unpushed: Path | None = None
 
 
 def take(file: Path, identities: list[AgeIdentity], place: Path) -> TakenBackup:
@@ -44,13 +48,23 @@ def take(file: Path, identities: list[AgeIdentity], place: Path) -> TakenBackup:
                     continue
                 if name.startswith(f"{STORE}/"):
                     objects += sum(1 for _ in operations(content))
+                if name.startswith(f"{MIRROR}/"):
+                    _add(place / UNPUSHED, content)
+                    continue
                 _write(place / name, content)
     finally:
         plain.unlink(missing_ok=True)
     if not (place / KEYS / "ca.key").is_file():
         raise BadBackup("it has no keys/ca.key")
     made, served, fleet = (str(facts.get(each, "")) for each in ("made", "served", "fleet"))
-    return TakenBackup(place / KEYS, place / STORE, made, served, fleet, objects)
+    unpushed = place / UNPUSHED if (place / UNPUSHED).exists() else None
+    return TakenBackup(place / KEYS, place / STORE, made, served, fleet, objects, unpushed)
+
+
+def _add(file: Path, content: bytes) -> None:
+    """The next piece of a file."""
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "wb") as target:
+        target.write(content)
 
 
 def _write(file: Path, content: bytes) -> None:

@@ -91,6 +91,8 @@ class StatusWriter:
         history."""
         self.committed: Callable[[], None] = lambda: None
         """Called after each commit."""
+        self.told: Callable[[str], None] = lambda _: None
+        """Called with why nothing can be recorded, and with "" when it can."""
         self._store = store
         self._mirror = mirror
         self._repo: Repository = mirror.repository
@@ -330,7 +332,10 @@ class StatusWriter:
         try:
             self.flush()
             self._schedule.wrote()
+            self.told("")
         except Exception as error:  # whatever it is: this thread is the only one that records
             log.warning("status branch: %s", error, exc_info=not isinstance(error, RepositoryError))
             self._whole = isinstance(error, RefMoved)  # in the mirror, under us: read all of it again
+            if not self._whole:
+                self.told(f"what happens is not recorded, until this is mended: {error}")
             self._stop.wait(self._settings.retry)

@@ -143,6 +143,40 @@ def test_a_forge_that_takes_no_push(plane: Callable[..., Plane], forge: Forge, t
         new.stop()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("roles", ["auto", "apart"])
+def test_it_is_moved_while_the_server_runs(
+    plane: Callable[..., Plane], forge: Forge, tmp_path: Path, eventually: Any, roles: str
+) -> None:
+    """With all of its history, by who runs the server; one that observes looks there, too."""
+    named = (forge.work.folder / "treeplane.yaml").read_text()
+    url = forge.status.url("status.git")
+    forge.work.write("treeplane.yaml", named.replace(f"  status: {{repository: '{url}'}}\n", ""))
+    forge.work.git("commit", "--quiet", "--all", "--amend", "--message", "without one, from the beginning")
+    bare = Clone(forge.folder / "fleet.git")
+    forge.work.git("push", "--quiet", "--force", str(bare.folder), "main")
+    words = ("--poll", "1", "--status-repository", url)
+    server = plane(f"file://{bare.folder}", *words, "--roles", roles, data=tmp_path / "one" / "data")
+    eventually(lambda: bare.git("for-each-ref", REF), 30, "it is in the fleet's own repository")
+    beside = plane(f"file://{bare.folder}", *words, data=tmp_path / "two" / "data")
+    uid = server.get(OBJECT)["metadata"]["uid"]
+    forge.work.write("treeplane.yaml", named)
+    commit = forge.work.commit("with one")
+    forge.work.git("push", "--quiet", str(bare.folder), "main")
+    eventually(forge.head, 90, "it is there")
+    there, old = Clone(forge.status.folder / "status.git"), bare.git("rev-parse", REF).strip()
+    assert commit in bare.git("log", "-1", "--format=%B", REF), "where it was says so"
+    there.git("merge-base", "--is-ancestor", old, REF)
+    served = forge.replicas(7)
+    for each in (server, beside):
+        eventually(lambda at=each: at.get(OBJECT)["spec"]["replicas"] == 7, 60, "both go on")
+        assert each.get(OBJECT)["metadata"]["uid"] == uid
+    eventually(lambda: served in there.git("log", "-1", "--format=%B", REF), 60, "it is recorded there")
+    assert bare.git("rev-parse", REF).strip() == old, "and no more where it was"
+    assert "the reconciler ended" not in server.output() + beside.output()
+    assert condition(server)["status"] == "True"
+
+
 def _answers_once_it_waits(server: Plane, forge: Forge, eventually: Any) -> None:
     eventually(lambda: "nothing is recorded here, and the status branch is in a repository" in server.output(), 50)
     forge.says = 0

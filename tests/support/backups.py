@@ -14,7 +14,7 @@ from apiserver.stores import DECLARED
 from reconciler.encryption.agekeys import AgeIdentity
 from reconciler.saving.archive import write
 from reconciler.saving.contents import Saved, entries
-from reconciler.saving.puttingback import DIRECTORY, PuttingBack
+from reconciler.saving.puttingback import UNRECORDED, PuttingBack
 from reconciler.saving.taking import TakenBackup, take
 
 SECRET = str(pyrage.x25519.Identity.generate())
@@ -56,8 +56,8 @@ def recovered(fleet: LoadedFleet, directory: Path, file: Path | None) -> tuple[L
     else:
         found = taken(file, directory / "taken")
         new = LoadedFleet(directory / "data", fleet.repo, found.keys)
-        found.store.rename(new.directory / DIRECTORY)
-    putting = PuttingBack(new.directory, new.store)
+        found.store.rename(new.directory / UNRECORDED)
+    putting = PuttingBack(new.directory / UNRECORDED, new.store)
     putting.begin()
     recorded = new.recorded()
     assert recorded is not None

@@ -9,15 +9,16 @@ from support.loadedfleet import LoadedFleet
 from support.statusfiles import BRANCH
 
 from reconciler.commands.drill import drill
+from reconciler.drilling.rehearsal import KeptAside
 from reconciler.drilling.result import Drill
 from reconciler.repository.write import commit_tree, edit_tree, move_ref
 from reconciler.statusbranch import format
 from reconciler.statusbranch.recorded import RecordedFleet
 
 
-def drilled(fleet: LoadedFleet, keys: Path | None = None) -> Drill:
-    """Of the repository that the fleet is served from."""
-    return drill(str(fleet.repo.path), fleet.repo.branch, keys)
+def drilled(fleet: LoadedFleet, keys: Path | None = None, *, beside: KeptAside | None = None) -> Drill:
+    """Of the repository that the fleet is served from; `beside`: with more than the keys."""
+    return drill(str(fleet.repo.path), fleet.repo.branch, beside or KeptAside(keys))
 
 
 def wrong(found: Drill) -> list[tuple[str, str, tuple[str, ...]]]:

@@ -95,7 +95,7 @@ LOGICAL_CLUSTER = (
     ConditionType(
         "FleetFollowed",
         "Of `root`: the branch is followed, and what happens is recorded on the status branch.",
-        ("Observing", "Held", "Unreadable", "RemoteAway", "StatusBranchDiverged", "StatusBranchRefused"),
+        ("Observing", "Held", "Unreadable", "RemoteAway", "StatusBranchDiverged", "StatusBranchRefused", "NotRecorded"),
         ("Followed",),
     ),
 )

@@ -13,8 +13,9 @@ from reconciler.commands.drill import drill as run_drill
 from reconciler.commands.drill import exit_code
 from reconciler.commands.line.folders import folder_option
 from reconciler.commands.line.output import output as output_option
-from reconciler.commands.recover import BackupGiven, RecoverAsked, keys_of
+from reconciler.commands.recover import BackupGiven, RecoverAsked, beside_of, opened, said_of
 from reconciler.commands.recover import recover as run_recover
+from reconciler.drilling.rehearsal import KeptAside
 from reconciler.drilling.telling import FORMS
 from reconciler.review.telling.harmless import plain
 
@@ -64,8 +65,8 @@ def _given(backup_file: Path | None, identity: Path | None) -> BackupGiven | Non
     help="Its keys  [default: DATA-DIR/keys]",
 )
 def backup(target: Path, recipient: str, data_dir: Path, keys: Path | None) -> None:
-    """Write what the server has and its repository has not into one encrypted file: its keys, and what was made through
-    the API and is in no commit. The server may run.
+    """Write what the server has and its repository has not into one encrypted file: its keys, what was made through the
+    API and is in no commit, and commits that could not be pushed. The server may run.
 
     Only the secret half of the recipient's key opens it, which is needed neither here nor on this machine.
     """
@@ -139,9 +140,11 @@ def drill(
         raise click.UsageError("give SOURCE or --from, not both")
     if keys is not None and given is not None:
         raise click.UsageError("give --keys or --backup, which has them")
-    with keys_of(given) as (taken, said):
-        if said:
-            click.echo(plain(said), err=True)
-        found = run_drill(source or origin, branch, taken or keys, folder)
+    if given is None:
+        found = run_drill(source or origin, branch, KeptAside(keys), folder)
+    else:
+        with opened(given) as taken:
+            click.echo(plain(said_of(given, taken)), err=True)
+            found = run_drill(source or origin, branch, beside_of(taken), folder)
     click.echo(FORMS[output](found), nl=False)
     raise SystemExit(exit_code(found))

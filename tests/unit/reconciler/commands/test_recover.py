@@ -164,11 +164,13 @@ def test_a_backup_overwrites_nothing_and_quotes_no_key(fleet: LoadedFleet, tmp_p
     assert names(tmp_path) == {"fleet", "backup.age", "key"} | {each for each in names(tmp_path) if "git" in each}
 
 
-def test_a_drill_takes_the_keys_of_a_backup(fleet: LoadedFleet, tmp_path: Path) -> None:
+def test_a_drill_does_with_a_backup_what_a_recovery_does(fleet: LoadedFleet, tmp_path: Path) -> None:
     line = ["drill", "--from", str(fleet.repo.path)]
     given = ["--backup", str(tmp_path / "backup.age"), "--identity", str(tmp_path / "key")]
     done = CliRunner().invoke(main, [*line, *given])
     assert done.exit_code == 0, done.output
     assert "keys/ca.key: the certificates that clients have, and the one that they trust; there" in done.output
+    assert "of the backup 1 objects came back that were made through the API" in done.output
+    assert "recovery gives what is recorded, byte for byte" in done.output
     assert CliRunner().invoke(main, [*line, str(fleet.repo.path)]).exit_code == 2
     assert CliRunner().invoke(main, [*line, *given, "--keys", str(fleet.keys)]).exit_code == 2

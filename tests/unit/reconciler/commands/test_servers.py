@@ -4,11 +4,12 @@ directories, take-overs. One writes at a time, nothing recorded is lost, and obs
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -36,15 +37,19 @@ from reconciler.commands.teller import Teller
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loader
 from reconciler.loading.shown import Shown
-from reconciler.repository.errors import RepositoryUnreadable
-from reconciler.repository.mirror import Heads, Mirror
+from reconciler.repository.chain import goes_on
+from reconciler.repository.errors import PushRejected, RepositoryUnreadable
+from reconciler.repository.keep import is_kept
+from reconciler.repository.mirror import STATUS_REF, Heads, Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.repositories import Repositories
 from reconciler.repository.write import move_ref
+from reconciler.saving.unpushed import UNPUSHED, TakingIn, saved
 from reconciler.signatures.own import CommitKey
 from reconciler.signatures.signers import Signers
 from reconciler.signatures.verifier import Verifier
 from reconciler.statusbranch.claim import Claim, claim_of
+from reconciler.statusbranch.lostrecord import LostRecord
 from reconciler.statusbranch.publisher import Publisher
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.writer import StatusWriter
@@ -108,10 +113,14 @@ class Server:
             self.data, self.data, source=source, url="u", local_url="u", take_over=take_over
         )
         self.installation = Installation(self.data, self.world.now())
+        with suppress(RepositoryUnreadable):  # it is what a look does once it is answered
+            self.mirror.refresh()
+            assert TakingIn(self.mirror, self.data / UNPUSHED).take() == ""
         self.begin(first=first)
 
     def begin(self, *, first: bool) -> None:
         start = Start(self.settings, self.mirror, self.installation, Teller(Report()), first=first)
+        self.lost = start.lost = LostRecord(self.mirror, again=0.0)
         try:
             heads = self.mirror.refresh()
         except RepositoryUnreadable:
@@ -151,9 +160,11 @@ class Server:
         if self.store is None:
             return
         if self.holder:
-            heads = self.mirror.last_seen()
-            if heads.status is not None and heads.status != tree.fleet(self.store).shown.id:
-                self.show(RecordedFleet(self.mirror.repository, heads.status))
+            published = self.mirror.last_seen().status
+            self.lost.push(published)
+            status = self.lost.newest(published)
+            if status is not None and status != tree.fleet(self.store).shown.id:
+                self.show(RecordedFleet(self.mirror.repository, status))
             return
         assert self.writer is not None
         with suppress(RepositoryUnreadable):
@@ -253,6 +264,14 @@ def tokens(obj: Any) -> set[str]:
     return {key.removeprefix(TOKEN) for key in found if key.startswith(TOKEN)}
 
 
+class Backup(NamedTuple):
+    """`commit`: the newest status commit that it has; `tokens`: the decisions that this records."""
+
+    file: Path
+    commit: str
+    tokens: set[str]
+
+
 class World:
     """A repository and the servers on it. `recorded`: decisions that came to the status branch."""
 
@@ -261,6 +280,7 @@ class World:
         self.repo = FleetRepo(folder / "fleet.git")
         self.repo.commit(BEGINNING)
         self.recorded: set[str] = set()
+        self.backup: Backup | None = None
         self.clock = 0
         self.servers = [Server(self, f"s{number}") for number in range(servers)]
 
@@ -310,6 +330,12 @@ class World:
                 server.tick()
             case "push":
                 self.repo.commit({f"{A}/other.yaml": configmap("other", n=str(self.now()))})
+            case "back up" if (server.data / "mirror").exists():
+                self.back_up(server)
+            case "recover" if not server.alive and self.backup is not None:
+                self.recover(server, take_over=bool(other))
+            case "forge goes back" if self.head is not None:
+                self.go_back(other)
             case "vandal" if self.head is not None and any(s.holds and not s.cut for s in self.servers):
                 # Somebody takes the branch back, while who holds it is there to put it right.
                 [holder] = [s for s in self.servers if s.holds and not s.cut][:1]
@@ -326,6 +352,43 @@ class World:
         parents = Repository(self.repo.path).commit(head).parents
         target = parents[0] if how % 2 and len(parents) > 1 else None
         move_ref(self.repo.repo, BRANCH, target, head)
+
+    def back_up(self, server: Server) -> None:
+        file = self.folder / f"backup-{self.now():.0f}"
+        commit = Repository(server.data / "mirror").ref(STATUS_REF)
+        if commit is not None and saved(server.data, time.time(), file):
+            self.backup = Backup(file, commit, recorded_tokens(Repository(server.data / "mirror"), commit))
+
+    def recover(self, server: Server, *, take_over: bool) -> None:
+        """In place of a server that is lost. What the backup has counts exactly where the branch has nothing else."""
+        backup, before, repo = self.backup, self.head, self.repo.repo
+        assert backup is not None
+        shutil.rmtree(server.data)
+        server.data.mkdir()
+        shutil.copyfile(backup.file, server.data / UNPUSHED)
+        writer = claim_of(repo, before).writer if before is not None else ""
+        server.start(writer if take_over else "")
+        if not server.alive:
+            return
+        there = server.mirror.repository
+        if before is None or goes_on(there, before, backup.commit):
+            assert backup.tokens <= server.said()
+            assert self.head is not None
+            assert goes_on(repo, backup.commit, self.head), "it waits, and there is a way"
+            self.recorded |= backup.tokens
+        elif not goes_on(there, backup.commit, before):
+            assert any(there.ref(name) == backup.commit for name in there.references if is_kept(name))
+        assert before is None or goes_on(repo, before, self.head or ""), "something newer was overwritten"
+
+    def go_back(self, how: int) -> None:
+        """The source is put back from a backup of its own, and nobody but a server has what came after."""
+        head = self.head
+        assert head is not None
+        for _ in range(how + 1):
+            parents = self.repo.repo.commit(head).parents
+            head = parents[0] if len(parents) > 1 else head
+        move_ref(self.repo.repo, BRANCH, head, self.head)
+        self.recorded = self.published()
 
     def chain(self) -> list[Claim]:
         """Who wrote the published status commits, oldest first."""
@@ -346,13 +409,16 @@ class World:
             assert self.recorded <= self.published(), "recorded, and lost"
 
     def published(self) -> set[str]:
-        recorded = RecordedFleet(self.repo.repo, self.head or "")
-        found = recorded.residue_reader(A)(Key("configmaps", "x", "default", "app"))
-        return tokens(found) if found is not None else set()
+        return recorded_tokens(self.repo.repo, self.head or "")
+
+
+def recorded_tokens(repo: Repository, commit: str) -> set[str]:
+    found = RecordedFleet(repo, commit).residue_reader(A)(Key("configmaps", "x", "default", "app"))
+    return tokens(found) if found is not None else set()
 
 
 EVENTS = ["start", "take over", "kill", "stop", "cut", "join", "copy", "lose", "decide", "tick", "push", "vandal"]
-EVENTS += ["keep", "restore"]
+EVENTS += ["keep", "restore", "back up", "recover", "forge goes back"]
 History = list[tuple[str, int, int]]
 histories = st.lists(
     st.tuples(st.sampled_from([*EVENTS, "start", "decide", "decide", "tick"]), st.integers(0, 2), st.integers(0, 2)),
@@ -457,6 +523,98 @@ def _residue(repo: Repository, ref: str) -> str:
     entry = repo.entry_at(repo.commit(repo.ref(ref) or "").tree, f"{A}/_status/default/configmaps/app.yaml")
     assert entry is not None
     return entry.id
+
+
+def test_what_could_not_be_pushed_comes_back_from_a_backup(world: World) -> None:
+    first, second, third = world.servers
+    first.start()
+    first.decide("before")
+    first.tick()
+    first.mirror.cut = True
+    first.decide("alone")
+    first.tick()
+    world.back_up(first)
+    first.kill()
+    assert world.published() == {"before"}
+    world.recover(second, take_over=False)
+    assert world.published() == {"before", "alone"}
+    assert (second.holder, second.said()) == (first.installation.writer, {"before", "alone"})
+    assert second.mirror.lost_record() is None or second.lost.newest(world.head) == world.head
+    assert world.chain()[-1].writer == first.installation.writer, "it is pushed as the server that made it would have"
+    third.start(first.installation.writer)
+    assert third.said() == {"before", "alone"}
+
+
+def test_it_is_shown_while_the_source_takes_no_push_and_pushed_when_it_does(world: World) -> None:
+    first, second, _ = world.servers
+    first.start()
+    first.tick()
+    first.mirror.cut = True
+    first.decide("alone")
+    first.tick()
+    world.back_up(first)
+    first.kill()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Link, "push_status", refuse)
+        before = world.head
+        second.data.joinpath(UNPUSHED).write_bytes(world.backup.file.read_bytes())  # type: ignore[union-attr]
+        second.start()
+        for _ in range(2):
+            assert (second.said(), world.head) == ({"alone"}, before)
+            second.tick()
+    second.tick()
+    assert world.published() == {"alone"}
+    second.stop()
+    second.start(first.installation.writer)
+    assert second.holds
+    assert second.mirror.lost_record() is None
+
+
+def test_a_source_that_takes_no_push_is_taken_over_from_who_is_lost(world: World) -> None:
+    """Nobody else records there either, and all that is recorded waits in the mirror."""
+    first, second, _ = world.servers
+    with pytest.MonkeyPatch.context() as patched:
+        answers: Iterator[Exception] = iter(())
+        patched.setattr(Link, "push_status", lambda *_: answer(answers))
+        first.start()
+        first.decide("alone")
+        first.writer.flush()  # type: ignore[union-attr]
+        world.back_up(first)
+        first.kill()
+        second.data.joinpath(UNPUSHED).write_bytes(world.backup.file.read_bytes())  # type: ignore[union-attr]
+        answers = iter([PushRejected("protected"), PushRejected("protected")])
+        second.start(first.installation.writer)
+        assert second.holds
+        assert second.said() == {"alone"}
+        assert world.head is None
+    second.tick()
+    assert world.published() == {"alone"}
+
+
+def test_it_goes_over_nothing_that_another_server_recorded_since(world: World) -> None:
+    first, second, third = world.servers
+    first.start()
+    first.decide("before")
+    first.tick()
+    first.mirror.cut = True
+    first.decide("alone")
+    first.tick()
+    world.back_up(first)
+    first.kill()
+    second.start(first.installation.writer)
+    second.decide("since")
+    second.tick()
+    world.recover(third, take_over=True)
+    assert third.said() == world.published() == {"before", "since"}
+    assert third.mirror.lost_record() is None
+
+
+def refuse(*_: Any) -> None:
+    raise PushRejected("the branch is protected")
+
+
+def answer(answers: Iterator[Exception]) -> None:
+    raise next(answers, RepositoryUnreadable("out of reach"))
 
 
 def test_a_flag_that_names_another_does_nothing(world: World) -> None:

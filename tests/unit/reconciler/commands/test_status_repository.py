@@ -16,6 +16,7 @@ from support.statusrepo import REF, TREEPLANE, Server, StatusRepo, begin, record
 from reconciler.commands.installation import Installation
 from reconciler.commands.lookout import StatusSaid
 from reconciler.commands.start import StartRefused
+from reconciler.commands.statusmove import StatusMove
 from reconciler.commands.validate import validate_revision
 from reconciler.layout.fleet import STATUS_BRANCH
 from reconciler.loading.heads import BranchSettings
@@ -245,6 +246,23 @@ def test_who_runs_the_server_may_move_it(tmp_path: Path, status: StatusRepo, whe
     found = begin(where(fleet.repo.path), tmp_path / "data")
     assert found.recorded is not None
     assert found.recorded.commit.id == status.head
+    fleet.close()
+
+
+def test_a_server_that_runs_goes_there_once_the_old_place_says_so(tmp_path: Path, status: StatusRepo) -> None:
+    fleet = serve(tmp_path / "fleet", None, close=False)
+    move = StatusMove(fleet.mirror)
+    assert not move.is_due("")
+    assert not move.is_due(fleet.repo.head)
+    fleet.loader = fleet.new_loader(BranchSettings(status=status.url))
+    fleet.commit({TREEPLANE: recording_in(status.url)})
+    assert not move.is_due(fleet.repo.head), "nothing is recorded of it"
+    fleet.writer().flush()
+    assert not move.is_due(fleet.repo.head), "that is not pushed"
+    fleet.publish()
+    assert move.is_due(fleet.repo.head)
+    fleet.mirror.record_at(StatusAddress(STATUS_BRANCH, status.url))
+    assert not move.is_due(fleet.repo.head)
     fleet.close()
 
 

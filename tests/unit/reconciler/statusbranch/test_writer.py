@@ -424,7 +424,8 @@ def test_what_could_not_be_committed_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
     failure: Exception,
 ) -> None:
-    writer, failures = StatusWriter(store, mirror, QUICK), list[int]()
+    writer, failures, told = StatusWriter(store, mirror, QUICK), list[int](), list[str]()
+    writer.told = told.append
     writer.start()
     made = writer._made
 
@@ -439,6 +440,8 @@ def test_what_could_not_be_committed_is_tried_again(
         status(served, replicas=3)
         eventually(lambda: DEPLOYMENT in source_files(mirror, mirror.repository.ref(STATUS_REF) or ""))
         assert len(failures) == 3
+        assert told[:3] == ["what happens is not recorded, until this is mended: the disk is full"] * 3
+        eventually(lambda: told[-1] == "")
     finally:
         writer.stop()
 
