@@ -10,11 +10,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from apiserver.metrics import clusters
-from apiserver.model.commits import NONE, CommitRef
+from apiserver.model.commits import NONE
 from apiserver.model.kinds import GroupResource
 from reconciler.controllers.bindings import NamespaceRole
 from reconciler.controllers.controller import Controller
@@ -29,12 +29,12 @@ from reconciler.syncing.client import TargetClient
 from reconciler.syncing.copies import SyncedCopies
 from reconciler.syncing.errors import Excessive, Foreign, NothingNew, NotServed, TargetRefused, Unfit
 from reconciler.syncing.homes import Identity
-from reconciler.syncing.inventory import Inventory
 from reconciler.syncing.jobs import Jobs, over
 from reconciler.syncing.prune import Pruned, Pruner
 from reconciler.syncing.render import encode, render
 from reconciler.syncing.settings import SyncSettings
 from reconciler.syncing.site import TargetSite
+from reconciler.syncing.upkeep import Busy, NamespaceUpkeep, is_wanted
 from reconciler.syncing.upstream import Item, Outrun, Upstream
 from reconciler.syncing.warned import Warnings, WarningTold, WarningWatch
 from reconciler.syncing.withdrawals import Settled, Withdrawals
@@ -92,6 +92,8 @@ class Syncer(Controller[Item]):
         self._applier = Applier(self.site, upstream)
         withdrawals = Withdrawals(self.site, upstream, around.settled)
         self._pruner = Pruner(self.site, upstream, withdrawals)
+        busy = Busy(self.failures, self.waiting)
+        self._upkeep = NamespaceUpkeep(self.site, upstream, self._applier, self._pruner, self.queue.add_after, busy)
         self._jobs = Jobs(self.site, upstream, self._applier, around.durable, self.queue.add_after)
         there = SyncedCopies(self.site, upstream)
         self._warnings = WarningWatch(client, Warnings(there), self._warned, f"warnings {identity.name}")
@@ -255,7 +257,7 @@ class Syncer(Controller[Item]):
     def reconcile(self, item: Item) -> None:
         if item.kind == UPKEEP:
             with suppress(Outrun):
-                self._upkeep(item)
+                self._upkeep.look(item)
             return
         try:
             self._sync(item)
@@ -275,7 +277,7 @@ class Syncer(Controller[Item]):
         kind = self.upstream.kind(item.cluster, item.kind, self.site.offered)
         obj = self.upstream.get(kind, item) if kind is not None else None
         here = self.upstream.role(self.key, item.cluster, item.namespace) is NamespaceRole.HERE
-        if here and kind is not None and obj is not None and _wanted(item, obj):
+        if here and kind is not None and obj is not None and is_wanted(item, obj):
             self._forget_deletion(item)
             if (item.kind != JOBS or self._jobs.runs(item, kind, obj)) and self._applier.apply(item, kind, obj, commit):
                 clusters.DRIFT.add()
@@ -344,63 +346,6 @@ class Syncer(Controller[Item]):
             target = self.upstream.workspace(self.site.identity.cluster)
             text = of_copy(f"{target.path if target else ''}:{self.site.identity.name}", message)
             self._around.happened(Notice(item.cluster, about(obj), reason, text, warning))
-
-    def _upkeep(self, item: Item) -> None:
-        cluster, namespace = item.cluster, item.namespace
-        here = self.upstream.role(self.key, cluster, namespace) is NamespaceRole.HERE
-        kinds = self._kinds(cluster, namespace) if here else frozenset()
-        again = self._pruner.empty(cluster, namespace, wanted=bool(kinds))
-        if again is not None:
-            self.queue.add_after(item, again + 0.01)
-        if kinds:
-            self._note_commit(item, kinds)
-
-    def _kinds(self, cluster: str, namespace: str) -> frozenset[tuple[str, str]]:
-        """(group, kind) of the namespace's objects that are to be on the target."""
-        found: set[tuple[str, str]] = set()
-        for kind, item in self.upstream.items(cluster, namespace, self.site.offered):
-            if (kind.group, kind.kind) not in found:
-                obj = self.upstream.get(kind, item)
-                if obj is not None and _wanted(item, obj) and not (over(item, obj) and self.site.live(item) is None):
-                    found.add((kind.group, kind.kind))
-        return frozenset(found)
-
-    def _note_commit(self, item: Item, kinds: frozenset[tuple[str, str]]) -> None:
-        """Have the inventory name the commit last applied, once all of it is; put it right where someone changed it.
-
-        A commit that changed nothing here is not noted: pruning looks from the one that is named up to the served one,
-        and a start would write to every namespace that a later commit passed by."""
-        cluster, namespace = item.cluster, item.namespace
-        revision, home = self.upstream.objects.store.revision(), self.site.homes.get(cluster, namespace)
-        workspace, placements = self.upstream.placing(self.key, cluster, namespace)
-        if workspace is None or home is None or home.terminating:
-            return
-        held = self.site.inventory(home.name) or Inventory("")
-        wanted, ledger = Inventory(workspace.path, workspace.commit, held.kinds | kinds, placements), self.site.ledger
-        late = (cluster, namespace) not in ledger.written and self._tells_of(held.commit, wanted.commit)
-        if held == wanted or (late and replace(held, commit=wanted.commit) == wanted):
-            return
-        if self.failures(cluster, namespace):
-            return  # its success brings us back
-        if self.upstream.reached() < revision or self.waiting(cluster, namespace):
-            self.queue.add_after(item, self.settings.settle)
-            return
-        with self.site.lock(cluster, namespace):
-            now = self.site.inventory(home.name) or held
-            ledger.noted(cluster, namespace)
-            try:
-                self._applier.note(home, Inventory(workspace.path, workspace.commit, now.kinds | kinds, placements))
-            except Exception:
-                ledger.wrote(cluster, namespace)
-                raise
-
-    def _tells_of(self, named: CommitRef, applied: CommitRef) -> bool:
-        """Whether git can go from the commit that an inventory names to the one that was applied."""
-        return named.repository == applied.repository and bool(named) and self.upstream.past.known(named)
-
-
-def _wanted(item: Item, obj: Object) -> bool:
-    return "deletionTimestamp" not in obj["metadata"] and not stays_upstream(item.kind, obj)
 
 
 def _permanent(error: TargetRefused) -> bool:
