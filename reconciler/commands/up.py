@@ -28,6 +28,7 @@ from apiserver.metrics import place
 from apiserver.metrics.machine import ENDS
 from apiserver.model.brief import brief
 from apiserver.model.commits import shortened
+from apiserver.model.counts import counted
 from apiserver.model.redaction import redact
 from apiserver.options import values
 from apiserver.proxyprotocol import Proxies
@@ -187,11 +188,12 @@ class _Run:
             case "loaded":
                 progress.finish()
                 at = shortened(event["commit"], 10)
-                self._say(f"loaded {event['workspaces']} workspaces at {at} in {event['seconds']} s")
+                self._say(f"loaded {counted(event['workspaces'], 'workspace')} at {at} in {event['seconds']} s")
                 for path, problems in [*event["held"].items()][:_SHOWN]:
                     self._say(self._held_line(path, problems))
                 if len(event["held"]) > _SHOWN:
-                    self._say(f"and {len(event['held']) - _SHOWN} more are held back: kubectl ws tree says which")
+                    more = counted(len(event["held"]) - _SHOWN, "more is", "more are")
+                    self._say(f"and {more} held back: kubectl ws tree says which")
                 self._say("in a second terminal:\n" + words.next_steps(kubeconfig.resolve(), self._clone_line()))
             case "held":
                 self._happened(HELD, self._held_line(event["workspace"], event["problems"]))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from apiserver.model import clock
+from apiserver.model.counts import counted
 from apiserver.model.kinds import GroupResource
 from reconciler.commands.failure import Failure
 from reconciler.commands.filing.asked import FiledFile
@@ -159,7 +160,7 @@ def _ends(ends: Lifetime | None, *, in_git: bool) -> list[str]:
     if ends is None:
         return []
     days = ends.life / 86400
-    told = f"{days:.0f} days" if days >= 2 else f"{ends.life / 3600:.0f} hours"
+    told = counted(round(days), "day") if days >= 2 else counted(round(ends.life / 3600), "hour")
     rest = "the Secret stands in git, so no server renews it" if in_git else "the server renews it before"
     return [f"the token ends at {clock.rfc3339(ends.ends)} ({told}); {rest}"]
 
