@@ -17,8 +17,9 @@ from apiserver.complaints import machine
 from apiserver.complaints.complaint import LONGEST, MOST, Complaint, ComplaintKind, Complaints
 from apiserver.complaints.gather import NOT_FLEET, gather, gather_in
 from apiserver.complaints.machine import MachinePlace
+from apiserver.model import clock
 from apiserver.model.commits import own
-from apiserver.model.conditions import condition
+from apiserver.model.conditions import NOT_ASKED, condition
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, SYNC_TARGETS
 from apiserver.registry import announced, indexes, looks, tree
@@ -175,6 +176,34 @@ def test_a_placement_says_the_first_that_is_wrong(world: World) -> None:
         "kubectl ws root:shop:web && kubectl describe placement web",
     )
     assert second.what == "ApplyFailed: ConfigMap a/b: no"
+
+
+def unasked(kind: str, ago: float, status: bool | None = False) -> Object:
+    return condition(kind, status, "NoValidTarget", f"eu is not ready: {NOT_ASKED}", at=clock.rfc3339(NOW - ago))
+
+
+def test_what_waits_for_the_first_question_to_a_sync_target_is_a_beginning(world: World) -> None:
+    world.workspace(WEB)
+    world.put(SYNC_TARGETS, ROOT.cluster, "eu", unasked("Ready", 1, None))
+    for name in ("a", "b", "c", "d"):
+        world.put(indexes.PLACEMENTS, WEB.cluster, name, unasked("Scheduled", 2))
+    world.put(indexes.PLACEMENTS, WEB.cluster, "e", condition("Synced", False, "ApplyFailed", "no"))
+    found = {each.kind: each for each in world.wrong()}
+    assert [*found] == [ComplaintKind.STARTING, ComplaintKind.PLACEMENT]
+    assert found[ComplaintKind.PLACEMENT].where == "root:shop:web:e"
+    named = "root:eu, root:shop:web:a, root:shop:web:b and 2 more"
+    assert (found[ComplaintKind.STARTING].where, found[ComplaintKind.STARTING].command) == (named, "")
+    assert gather(world.store, world.place).more == {}
+    assert [each.kind for each in gather_in(world.store, WEB).listed] == [*found]
+
+
+@pytest.mark.parametrize("at", ["", "yesterday", clock.rfc3339(NOW - 11)])
+def test_one_that_is_not_asked_for_long_is_a_trouble(world: World, at: str) -> None:
+    world.workspace(WEB)
+    told = unasked("Ready", 0, None) | {"lastTransitionTime": at}
+    world.put(SYNC_TARGETS, ROOT.cluster, "eu", told)
+    world.put(indexes.PLACEMENTS, WEB.cluster, "a", {**told, "type": "Scheduled", "status": "False"})
+    assert [each.kind for each in world.wrong()] == [ComplaintKind.TARGET, ComplaintKind.PLACEMENT]
 
 
 @pytest.mark.parametrize(
