@@ -7,10 +7,12 @@ count, too. Nothing is written to the source.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from reconciler.layout.fleet import STATUS_BRANCH
+from reconciler.repository.access import NO_ACCESS, RemoteAccess
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.rehost import rehost
@@ -39,10 +41,20 @@ class FreshClone(NamedTuple):
     recorded: RecordedFleet
 
 
-def clone(source: str, branch: str, scratch: Path, folder: str = "") -> FreshClone:
-    """`source`: a URL, or the path of a repository; `folder`: of it, in which the fleet stands. Raises
-    NothingRecorded, Undecided and RepositoryError."""
-    mirror = _copied(source, branch, scratch, folder)
+@dataclass(frozen=True, slots=True)
+class CloneAsked:
+    """`source`: a URL, or the path of a repository; `folder`: of it, in which the fleet stands. `access`: with what a
+    URL is reached."""
+
+    source: str
+    branch: str
+    folder: str = ""
+    access: RemoteAccess = NO_ACCESS
+
+
+def clone(asked: CloneAsked, scratch: Path) -> FreshClone:
+    """Raises NothingRecorded, Undecided and RepositoryError."""
+    branch, mirror = asked.branch, _copied(asked, scratch)
     head = mirror.newest(branch)
     if head is None:
         there = ", ".join(mirror.branches()) or "none"
@@ -66,9 +78,10 @@ def clone(source: str, branch: str, scratch: Path, folder: str = "") -> FreshClo
     return FreshClone(mirror.repository, head, str(mirror.status_place), RecordedFleet(mirror.repository, status))
 
 
-def _copied(source: str, branch: str, scratch: Path, folder: str) -> Mirror:
+def _copied(asked: CloneAsked, scratch: Path) -> Mirror:
     """A mirror of the source, or of a copy of it."""
-    if kind_of_source(source) == "url":
-        return Mirror(scratch, source, branch, STATUS_BRANCH, folder=folder)
-    rehost(Path(source).resolve(), scratch / _COPY, branch)
-    return Mirror(scratch, str(scratch / _COPY), branch, STATUS_BRANCH, folder=folder)
+    source = asked.source
+    if kind_of_source(source) != "url":
+        rehost(Path(source).resolve(), scratch / _COPY, asked.branch)
+        source = str(scratch / _COPY)
+    return Mirror(scratch, source, asked.branch, STATUS_BRANCH, folder=asked.folder, access=asked.access)

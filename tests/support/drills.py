@@ -9,6 +9,7 @@ from support.loadedfleet import LoadedFleet
 from support.statusfiles import BRANCH
 
 from reconciler.commands.drill import drill
+from reconciler.drilling.freshclone import CloneAsked
 from reconciler.drilling.result import Drill
 from reconciler.repository.write import commit_tree, edit_tree, move_ref
 from reconciler.statusbranch import format
@@ -17,7 +18,7 @@ from reconciler.statusbranch.recorded import RecordedFleet
 
 def drilled(fleet: LoadedFleet, keys: Path | None = None) -> Drill:
     """Of the repository that the fleet is served from."""
-    return drill(str(fleet.repo.path), fleet.repo.branch, keys)
+    return drill(CloneAsked(str(fleet.repo.path), fleet.repo.branch), keys)
 
 
 def wrong(found: Drill) -> list[tuple[str, str, tuple[str, ...]]]:

@@ -15,7 +15,10 @@ from reconciler.commands.line.folders import folder_option
 from reconciler.commands.line.output import output as output_option
 from reconciler.commands.recover import BackupGiven, RecoverAsked, keys_of
 from reconciler.commands.recover import recover as run_recover
+from reconciler.commands.remoteaccess import access_options
+from reconciler.drilling.freshclone import CloneAsked
 from reconciler.drilling.telling import FORMS
+from reconciler.repository.access import RemoteAccess
 from reconciler.review.telling.harmless import plain
 
 _GARBAGE = 100_000
@@ -86,8 +89,15 @@ def backup(target: Path, recipient: str, data_dir: Path, keys: Path | None) -> N
 @folder_option
 @_backup
 @_identity
+@access_options
 def recover(
-    source: str, data_dir: Path, branch: str, folder: str, backup_file: Path | None, identity: Path | None
+    source: str,
+    data_dir: Path,
+    branch: str,
+    folder: str,
+    backup_file: Path | None,
+    identity: Path | None,
+    access: RemoteAccess,
 ) -> None:
     """Make the data directory of a server that was lost, of its repository and a backup, step by step. What comes back
     and what does not is said before anything is put in place; nothing is started.
@@ -97,7 +107,7 @@ def recover(
     """
     gc.set_threshold(_GARBAGE)
     given = _given(backup_file, identity)
-    for line in run_recover(RecoverAsked(source, branch, data_dir.absolute(), given, folder)):
+    for line in run_recover(RecoverAsked(source, branch, data_dir.absolute(), given, folder, access)):
         for each in line.split("\n"):
             click.echo(plain(each))
 
@@ -115,6 +125,7 @@ def recover(
 @folder_option
 @_backup
 @_identity
+@access_options
 @output_option(FORMS)
 def drill(
     source: str,
@@ -124,6 +135,7 @@ def drill(
     backup_file: Path | None,
     identity: Path | None,
     folder: str,
+    access: RemoteAccess,
     output: str,
 ) -> None:
     """Clone SOURCE, recover the fleet from it into a store that is thrown away, and say whether that gives what is
@@ -142,6 +154,6 @@ def drill(
     with keys_of(given) as (taken, said):
         if said:
             click.echo(plain(said), err=True)
-        found = run_drill(source or origin, branch, taken or keys, folder)
+        found = run_drill(CloneAsked(source or origin, branch, folder, access), taken or keys)
     click.echo(FORMS[output](found), nl=False)
     raise SystemExit(exit_code(found))
