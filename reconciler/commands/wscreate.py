@@ -75,7 +75,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     files.add_argument("--keys", type=Path, metavar="DIR", help="its keys (default: DATA-DIR/keys)")
     files.add_argument("--dry-run", action="store_true", help="write nothing; with -o, show each file as it would be")
-    files.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table")
     return parser
 
 
