@@ -63,7 +63,9 @@ def prepare(settings: UpSettings) -> PreparedServer:
         repository = _remembered(settings)
         check_access(repository, settings.access)
         source = resolve(repository, common.data_dir, common.branch, urls, _commit_key(settings).sign, common.path)
-        return PreparedServer(replace(server, git_dir=source.hosted), source, certificates, listener, new_keys)
+        external = certificates.external.file if certificates.external is not None else None
+        server = replace(server, git_dir=source.hosted, external_authority=external)
+        return PreparedServer(server, source, certificates, listener, new_keys)
     except BaseException:
         listener.close()  # nobody accepts on it
         raise

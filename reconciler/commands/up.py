@@ -14,7 +14,7 @@ import socket
 import sys
 import time
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from rich.console import Console
 
+from apiserver.complaints.machine import GivenCertificates
 from apiserver.launch import spawn
 from apiserver.logs.outlets import Outlets
 from apiserver.metrics import place
@@ -92,9 +93,9 @@ class _Run:
             raise Failure(str(error), f"move {kubeconfig} away") from error
         authority = self._certificates.authority(self._server.url)
         vouching, log_file = str(authority.resolve()) if authority else "", self._settings.logging.log_file
-        ServedAt(
-            self._server.url, self._server.local_url, vouching, str(log_file.absolute()) if log_file else ""
-        ).write(self._settings.common.data_dir)
+        log, given = str(log_file.absolute()) if log_file else "", _given(self._server)
+        served = ServedAt(self._server.url, self._server.local_url, vouching, log, given)
+        served.write(self._settings.common.data_dir)
         if self._new_keys and (self._settings.common.data_dir / "store").exists():
             self._say(
                 f"{self._certificates.keys.directory} is new, since it had no keys: kubeconfigs, clones and tokens of "
@@ -234,6 +235,11 @@ class _Run:
 
     def _on_signal(self, *_: object) -> None:
         self._stopping = True
+
+
+def _given(server: ServerSettings) -> dict[str, str]:
+    given = GivenCertificates.of(server)
+    return {each.name: str(file) for each in fields(given) if (file := getattr(given, each.name)) is not None}
 
 
 def _among_proxies(server: ServerSettings, listener: socket.socket) -> bool:
