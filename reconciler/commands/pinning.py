@@ -82,12 +82,13 @@ class PinDone(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PinAsked:
-    """Of the workspace at `path`, or in that directory. `dry`: nothing is written."""
+    """Of the workspace at `path`, or in that directory. `dry`: nothing is written. `folder`: see clone.opened."""
 
     path: str
     until: str = ""
     reason: str = ""
     dry: bool = False
+    folder: str = ""
 
 
 def pin(asked: PinAsked, revision: str) -> PinDone:
@@ -119,7 +120,7 @@ class _Pinning:
         self._asked, name = asked, asked.path
         here = Path(name)
         is_path = not here.exists() and paths.is_path(name)
-        self._clone = clone = WorkTree(*clone_of(Path() if is_path else here))
+        self._clone = clone = WorkTree(*clone_of(Path() if is_path else here, asked.folder))
         head = clone.repo.resolve("HEAD")
         if head is None:
             raise Failure(f"{clone.top} has no commit yet", "a pin names one", 2)
