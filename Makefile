@@ -4,7 +4,7 @@
 # make conformance    Kubernetes' own end-to-end suite, as far as it passes (WRITES as above)
 # make check   the import contract, ruff (rules and format), mypy, links of the documentation
 # make docs    docs/ as a site, in build/site; a link that leads nowhere is an error
-# make settings  the tables of docs/settings.md, docs/commands.md and docs/metrics.md, made of what they are about
+# make settings  what docs/settings.md, commands.md, metrics.md, kinds.md and conditions.md have of the source
 # make bench   the published figures
 # make lock    requirements/, made of pyproject.toml
 # make release   dist/: sdist, wheel, chart, manifests and the list of what is in an installation
@@ -63,6 +63,8 @@ settings: $(STAMP)
 	@$(BIN)/python -m reconciler.commands.settingspage docs/settings.md
 	@$(BIN)/python -m reconciler.commands.commandspage docs/commands.md
 	@$(BIN)/python -m reconciler.commands.metricspage docs/metrics.md
+	@$(BIN)/python -m reconciler.commands.kindspage docs/kinds.md
+	@$(BIN)/python -m reconciler.commands.conditionspage docs/conditions.md
 
 bench: $(TOOLS) clusters
 	@$(BIN)/python bench/load.py $(WORKSPACES)

@@ -1,6 +1,6 @@
 """The whole server as one ASGI application.
 
-Made by serve.py for each worker. The Kubernetes API is mounted on a FastAPI application as a bare ASGI application;
+Made by serve.py for each worker. The Kubernetes API is mounted on a Starlette application as a bare ASGI application;
 since even finding that mount costs more than answering a GET, a dispatcher of a few lines stands in front and looks at
 the path first.
 """
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.rbac import Authorizer
@@ -55,7 +55,7 @@ class App:
         self.connections = Connections(settings)
         self._kubernetes = kubernetes
         self._git = GitEndpoint(_hosted(settings), authenticator, authorizer, lambda: check_holder(store))
-        self.shell = FastAPI(title="Treeplane", docs_url=None, redoc_url=None, openapi_url=None)
+        self.shell = Starlette()
         secret = settings.webhook_secret_file
         webhook = PushWebhook(secret, settings.data_dir) if secret is not None else None
         self._shell_paths = _SHELL_PATHS | ({PUSH_PATH} if webhook is not None else set())

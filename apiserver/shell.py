@@ -1,7 +1,7 @@
 """What a server has besides the Kubernetes API: health of the process, metrics, the hosted repository, and
 kubectl's plugin for whoever has none.
 
-A FastAPI application, used by app.py; the Kubernetes API hangs below it as a bare ASGI application.
+A Starlette application, used by app.py; the Kubernetes API hangs below it as a bare ASGI application.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
-from fastapi.responses import JSONResponse, PlainTextResponse
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.denial import denial
@@ -49,14 +50,14 @@ class Shell:
         self._settings = settings
         self._webhook = webhook
 
-    def routes(self, app: FastAPI) -> None:
+    def routes(self, app: Starlette) -> None:
         for path in ("/healthz", "/livez"):
-            app.add_api_route(path, self.alive, methods=["GET", "HEAD"], response_class=PlainTextResponse)
-        app.add_api_route("/readyz", self.ready, methods=["GET", "HEAD"], response_class=PlainTextResponse)
-        app.add_api_route("/metrics", self.metrics, response_class=PlainTextResponse)
-        app.add_api_route(PLUGIN_PATH, self.plugin, methods=["GET", "HEAD"])
+            app.add_route(path, self.alive)
+        app.add_route("/readyz", self.ready)
+        app.add_route("/metrics", self.metrics)
+        app.add_route(PLUGIN_PATH, self.plugin)
         if self._webhook is not None:
-            app.add_api_route(PUSH_PATH, self._webhook.ring, methods=["POST"])
+            app.add_route(PUSH_PATH, self._webhook.ring, methods=["POST"])
         app.add_exception_handler(StatusError, refuse)
         app.add_exception_handler(Exception, failed)
 

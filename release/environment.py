@@ -34,7 +34,8 @@ def pip(home: Path) -> list[str]:
     if not python.exists():
         venv.create(home, symlinks=True, with_pip=not usable)
     command = [sys.executable, "-m", "pip", "--python", str(python)] if usable else [str(python), "-m", "pip"]
-    return [*command, "--disable-pip-version-check", "--quiet"]
+    # Errors alone: each warns of what the other is just putting there.
+    return [*command, "--disable-pip-version-check", "-qq"]
 
 
 def entries(text: str) -> list[str]:

@@ -72,8 +72,7 @@ _VETTING: dict[str, Callable[[Place, Object, Object | None], None]] = {
     "Priority": priority.vet,
     "PersistentVolumeClaimResize": classes.vet_claim,
 }
-PLUGINS = frozenset(_COMPLETING.keys() | _VETTING.keys())
-"""Which kinds they look at is in the kinds' entries (registry/builtins)."""
+"""By names, which plugins.py lists. Which kinds they look at is in the kinds' entries (registry/builtins)."""
 
 
 def completing(kind: ServedKind, place: Place, disabled: frozenset[str] = frozenset()) -> Complete:

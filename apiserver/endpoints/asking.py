@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from apiserver.auth.accounts import Accounts
 from apiserver.auth.scopes import in_scope
 from apiserver.auth.user import User
-from apiserver.endpoints.exchange import Exchange
+from apiserver.endpoints.kubeexchange import KubeExchange
 from apiserver.endpoints.lanes import lane_of, lanes
 from apiserver.endpoints.paths import RequestPath
 from apiserver.endpoints.realms import RealmWorld
@@ -28,7 +28,7 @@ T = TypeVar("T")
 class Asking:
     """`bearer`: the user as they came, or whom they act for. `kind`: what the path's resource is in this world."""
 
-    exchange: Exchange
+    exchange: KubeExchange
     bearer: User
     world: RealmWorld
     place: RequestPath

@@ -14,13 +14,12 @@ from collections.abc import Callable
 from operator import add
 from typing import NamedTuple
 
-from apiserver.endpoints.exchange import Exchange
-from apiserver.endpoints.paths import RequestPath, RequestRoute
+from apiserver.endpoints.kubeexchange import KubeExchange, Seen
+from apiserver.endpoints.paths import RequestRoute
 from apiserver.metrics import customkinds, pending
 from apiserver.metrics.definition import OTHER, Labels
 from apiserver.metrics.requests import DURATIONS, INFLIGHT, LISTS, LONG_RUNNING, REQUESTS
 from apiserver.registry.kinds import KindTable, common_builtins, kubernetes_builtins
-from apiserver.registry.served import ServedKind
 
 _VERBS = {"get": "GET", "list": "LIST", "watch": "WATCH", "create": "POST", "update": "PUT", "patch": "PATCH",
           "delete": "DELETE", "deletecollection": "DELETECOLLECTION", "apply": "APPLY"}  # fmt: skip
@@ -33,10 +32,6 @@ _SUBRESOURCES = frozenset({
 })  # fmt: skip
 _BOUNDS = DURATIONS.bounds
 _NOTHING = (0.0,) * (len(_BOUNDS) + 2)
-
-
-Told = tuple[RequestPath, str, ServedKind | None]
-"""A request's path; its verb, "" where nobody looked; its kind, once it is known that one may ask for it."""
 
 
 class RequestSeen(NamedTuple):
@@ -52,7 +47,7 @@ class RequestSeen(NamedTuple):
     served: bool = False
 
 
-_Key = tuple[RequestSeen, int]
+_Key = tuple[Seen, int]
 
 
 class RequestCounts:
@@ -62,11 +57,11 @@ class RequestCounts:
         self.noted = False
         self._tallies: dict[_Key, list[float]] = {}
         self._inflight = {"readOnly": 0, "mutating": 0}
-        self._open: dict[RequestSeen, int] = {}
-        self._names: dict[RequestSeen, Labels] = {}
+        self._open: dict[Seen, int] = {}
+        self._names: dict[Seen, Labels] = {}
         self._custom = customkinds.of_process()
 
-    def begin(self, exchange: Exchange) -> float:
+    def begin(self, exchange: KubeExchange) -> float:
         """When it began."""
         self._inflight["readOnly" if exchange.method in _READING else "mutating"] += 1
         if not self.noted:
@@ -74,27 +69,26 @@ class RequestCounts:
                 pending.note(self)
         return time.perf_counter()
 
-    def waits(self, exchange: Exchange) -> None:
+    def waits(self, exchange: KubeExchange) -> None:
         """It is a watch."""
         self._inflight["readOnly" if exchange.method in _READING else "mutating"] -= 1
-        asked = exchange.told = asked_of(exchange)
+        asked = exchange.watch = _seen(exchange)
         with pending.lock:
             self._open[asked] = self._open.get(asked, 0) + 1
             if not self.noted:
                 pending.note(self)
 
-    def end(self, exchange: Exchange, began: float) -> None:
-        seconds, told = time.perf_counter() - began, exchange.told
-        waits = type(told) is RequestSeen
-        key = told if waits else asked_of(exchange), exchange.status
+    def end(self, exchange: KubeExchange, began: float) -> None:
+        seconds, watch = time.perf_counter() - began, exchange.watch
+        key = watch or _seen(exchange), exchange.status
         with pending.lock:
             tally = self._tallies.get(key)
             if tally is None:
                 tally = self._tallies[key] = [*_NOTHING]
             tally[0] += seconds
             tally[1 + bisect_left(_BOUNDS, seconds)] += 1
-            if waits:
-                self._open[told] -= 1
+            if watch is not None:
+                self._open[watch] -= 1
             else:
                 self._inflight["readOnly" if exchange.method in _READING else "mutating"] -= 1
             if not self.noted:
@@ -107,17 +101,17 @@ class RequestCounts:
         self._open = {asked: number for asked, number in still.items() if number}
         return lambda: self._write(tallies, inflight, still)
 
-    def _write(self, tallies: dict[_Key, list[float]], inflight: dict[str, int], still: dict[RequestSeen, int]) -> None:
+    def _write(self, tallies: dict[_Key, list[float]], inflight: dict[str, int], still: dict[Seen, int]) -> None:
         requests: dict[Labels, float] = {}
         durations: dict[Labels, list[float]] = {}
         lists: dict[Labels, float] = {}
         for (asked, status), tally in tallies.items():
             labels, count = self._labels(asked), sum(tally[1:])
             requests[*labels, str(status)] = requests.get((*labels, str(status)), 0) + count
-            if asked.verb != "WATCH":
+            if labels[0] != "WATCH":
                 before = durations.get(labels)
                 durations[labels] = [*map(add, before, tally)] if before is not None else tally
-            if asked.verb == "LIST" and status == 200:
+            if labels[0] == "LIST" and status == 200:
                 lists[labels[1], labels[3], ""] = lists.get((labels[1], labels[3], ""), 0) + count
         pending.write(REQUESTS, requests)
         pending.write(DURATIONS, durations)
@@ -129,10 +123,10 @@ class RequestCounts:
             open_now[labels] = open_now.get(labels, 0) + number
         pending.write(LONG_RUNNING, open_now)
 
-    def _labels(self, asked: RequestSeen) -> Labels:
+    def _labels(self, asked: Seen) -> Labels:
         found = self._names.get(asked)
         if found is None:
-            found = self._named(asked)
+            found = self._named(RequestSeen(*asked))
             if OTHER not in found:  # what somebody may have made up is not kept
                 self._names[asked] = found
         return found
@@ -145,12 +139,11 @@ class RequestCounts:
         return (asked.verb, *kind, below, asked.scope)
 
 
-def asked_of(exchange: Exchange) -> RequestSeen:
-    """By what was found out about it before it was answered: `exchange.told` is its path, its verb and its kind."""
-    told: Told | None = exchange.told
-    if told is None or told[0].route is not RequestRoute.RESOURCE:
-        return RequestSeen(exchange.method if exchange.method in _METHODS else OTHER)
-    place, verb, kind = told
+def _seen(exchange: KubeExchange) -> Seen:
+    """By what was found out about it before it was answered."""
+    place, verb, kind = exchange.place, exchange.verb, exchange.kind
+    if place is None or place.route is not RequestRoute.RESOURCE:
+        return (exchange.method if exchange.method in _METHODS else OTHER, "", "", "", "", "", False)
     if verb == "patch" and exchange.header(b"content-type").startswith(_APPLY):
         verb = "apply"
     if place.name or verb == "create":
@@ -159,8 +152,8 @@ def asked_of(exchange: Exchange) -> RequestSeen:
         scope = "namespace" if place.namespace else "cluster"
     shown = _VERBS.get(verb) or (exchange.method if exchange.method in _METHODS else OTHER)
     if kind is None:
-        return RequestSeen(shown, place.group, place.version, place.resource, place.subresource, scope)
-    return RequestSeen(shown, kind.group, kind.version, kind.resource, place.subresource, scope, True)
+        return (shown, place.group, place.version, place.resource, place.subresource, scope, False)
+    return (shown, kind.group, kind.version, kind.resource, place.subresource, scope, True)
 
 
 def _is_builtin(kind: tuple[str, str, str]) -> bool:

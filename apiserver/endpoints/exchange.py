@@ -47,8 +47,7 @@ class Direct(Protocol):
 
 
 class Exchange:
-    """A request and the way to answer it. `status`: of its answer, 0 as long as there is none. `told`: what those found
-    out who look into it, for who counts requests."""
+    """A request and the way to answer it. `status`: of its answer, 0 as long as there is none."""
 
     __slots__ = (
         "_query",
@@ -61,7 +60,6 @@ class Exchange:
         "said",
         "scope",
         "status",
-        "told",
         "warnings",
     )
 
@@ -74,7 +72,6 @@ class Exchange:
         self.headers: Headers = scope["headers"]
         self.answered = False
         self.status = 0
-        self.told: Any = None
         self.warnings: list[str] = []
         named: str = scope.get(REQUEST_ID, "")
         self.said: Headers = [(HEADER, named.encode())] if named else []

@@ -71,17 +71,18 @@ class GitEndpoint:
         self._places = Places(hosted.concurrency if hosted else 1)
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
-        exchange, user = Exchange(scope, receive, send), User("")
+        exchange, user, service = Exchange(scope, receive, send), User(""), OTHER
         try:
             user = self._authenticator.authenticate(dict(exchange.scope), basic=True)
-            await self._serve(exchange, user)
+            service = _asked(exchange)
+            await self._serve(exchange, user, service)
         except StatusError as error:
             await self._note(exchange, user, error)
             # Plain text: git shows it to its user line by line.
             extra = _CHALLENGE if error.code == 401 else []
             await exchange.answer(error.code, f"{error.message}\n".encode(), TEXT, extra)
         finally:
-            GIT_REQUESTS.add(exchange.told or OTHER, str(exchange.status))
+            GIT_REQUESTS.add(service, str(exchange.status))
 
     def _proposes(self, user: User) -> str:
         """For the hooks: on which branches of proposals the user may push. A ServiceAccount has none: its name is that
@@ -101,8 +102,7 @@ class GitEndpoint:
         if asks and self._written is not None and (user.name or exchange.header(b"authorization")):
             await self._written.refused(_who(exchange, user), error.message)
 
-    async def _serve(self, exchange: Exchange, user: User) -> None:
-        service = exchange.told = _asked(exchange)
+    async def _serve(self, exchange: Exchange, user: User, service: str) -> None:
         asked = Attributes("update" if service == PUSH else "get", path=URL)
         decision = self._authorizer.authorize(ROOT, user, asked)
         if not decision.allowed:

@@ -22,13 +22,14 @@ from apiserver.endpoints.commitasking import HEADER, CommitQuestion
 from apiserver.endpoints.commitviews import CommitViews
 from apiserver.endpoints.counting import RequestCounts
 from apiserver.endpoints.errors import NoSuchPath, answer
-from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
+from apiserver.endpoints.exchange import ASGIScope, Receive, Send
 from apiserver.endpoints.health import health
 from apiserver.endpoints.heldrights import HeldRights
 from apiserver.endpoints.inflight import InFlight, deadline
 from apiserver.endpoints.issuer import issuer
 from apiserver.endpoints.judging import AccessJudge, RealmKinds
 from apiserver.endpoints.kindof import kind_of, reader_of
+from apiserver.endpoints.kubeexchange import KubeExchange
 from apiserver.endpoints.lifecycleviews import Program, is_own
 from apiserver.endpoints.metrics import metrics, no_metrics
 from apiserver.endpoints.paths import RequestPath, RequestRoute, Scope, parse
@@ -91,7 +92,8 @@ class KubernetesAPI:
         """`scope["path"]` is the whole path from the server's root; other scopes than http and websocket end."""
         if scope["type"] not in ("http", "websocket"):
             return
-        exchange = Exchange(scope, receive, send) if scope["type"] == "http" else SocketExchange(scope, receive, send)
+        kind = KubeExchange if scope["type"] == "http" else SocketExchange
+        exchange = kind(scope, receive, send)
         began = self._counts.begin(exchange)
         try:
             await self._serve(exchange)
@@ -113,9 +115,9 @@ class KubernetesAPI:
             self._commits.close()
         self._writes.close()
 
-    async def _serve(self, exchange: Exchange) -> None:
+    async def _serve(self, exchange: KubeExchange) -> None:
         place = parse(exchange.path)
-        exchange.told = place, "", None
+        exchange.place = place
         try:
             user = self._authenticator.authenticate(exchange.scope)  # type: ignore[arg-type]
         except StatusError:
@@ -134,7 +136,7 @@ class KubernetesAPI:
         with self._inflight.slot(user, deadline(exchange, self.settings.request_seconds)):
             await self._judged(exchange, place, user)
 
-    async def _judged(self, exchange: Exchange, place: RequestPath, user: User) -> None:
+    async def _judged(self, exchange: KubeExchange, place: RequestPath, user: User) -> None:
         """Which world, as whom, and the answer."""
         if place.view:
             await self._seen_by_program(exchange, place, user)
@@ -145,12 +147,12 @@ class KubernetesAPI:
         world = self._world(exchange, place, user)
         await self._asked(exchange, place, world, self._acting(exchange, world, user))
 
-    async def _asked(self, exchange: Exchange, place: RequestPath, world: RealmWorld, bearer: User) -> None:
+    async def _asked(self, exchange: KubeExchange, place: RequestPath, world: RealmWorld, bearer: User) -> None:
         """May they, and the answer."""
         asked, place = place, renamed(world, place)
         user = in_scope(bearer, world.identity) if bearer.extra else bearer
         verb = verb_of(exchange, place)
-        exchange.told = place, verb, None
+        exchange.place, exchange.verb = place, verb
         decision = world.authorize(user, attributes(place, verb))
         if not decision.allowed:
             # In the caller's words: how a workspace spells a group says that it is there.
@@ -159,7 +161,7 @@ class KubernetesAPI:
         require_answerable(exchange, world, place)
         if place.route is RequestRoute.RESOURCE:
             kind = kind_of(world, place)
-            exchange.told = place, verb, kind
+            exchange.kind = kind
             if asked.group != place.group:
                 kind = oldgroups.spelled(kind, asked.group)
             sight = None
@@ -172,7 +174,7 @@ class KubernetesAPI:
             return
         await self._other(exchange, world, place, user)
 
-    async def _seen_by_program(self, exchange: Exchange, place: RequestPath, user: User) -> None:
+    async def _seen_by_program(self, exchange: KubeExchange, place: RequestPath, user: User) -> None:
         """Through the view of an initializer or a terminator."""
         program, realms = Program.of(place), self._realms
         judge, home = realms.main.authorizer, program.home
@@ -195,7 +197,7 @@ class KubernetesAPI:
 
         await lifecycleviews.serve(program, asking, verb_of(exchange, place))
 
-    async def _at_commit(self, exchange: Exchange, place: RequestPath, user: User) -> None:
+    async def _at_commit(self, exchange: KubeExchange, place: RequestPath, user: User) -> None:
         """As a commit has it."""
         try:
             now = self._realms.world(place)
@@ -224,7 +226,9 @@ class KubernetesAPI:
             require_answerable(exchange, world, place)
             await self._read(exchange, world, renamed(world, place), reader.bearer, place.group)
 
-    async def _read(self, exchange: Exchange, world: RealmWorld, place: RequestPath, user: User, group: str) -> None:
+    async def _read(
+        self, exchange: KubeExchange, world: RealmWorld, place: RequestPath, user: User, group: str
+    ) -> None:
         """Answers a request that is allowed and reads. `group`: as it was asked for."""
         if place.route is not RequestRoute.RESOURCE:
             await self._other(exchange, world, place, user)
@@ -236,7 +240,7 @@ class KubernetesAPI:
         asking = Asking(exchange, user, world, place, kind, self._authenticator.review, self._accounts)
         await reader_of(asking, verb_of(exchange, place))(asking)
 
-    def _world(self, exchange: Exchange, place: RequestPath, user: User) -> RealmWorld:
+    def _world(self, exchange: KubeExchange, place: RequestPath, user: User) -> RealmWorld:
         """Only system:masters, asking for themselves, are told that there is no such workspace: to others it is one
         without access, and all that follows is done as for such a one."""
         try:
@@ -248,7 +252,7 @@ class KubernetesAPI:
                 raise
             return found
 
-    async def _refuse(self, exchange: Exchange, place: RequestPath, denied: StatusError) -> None:
+    async def _refuse(self, exchange: KubeExchange, place: RequestPath, denied: StatusError) -> None:
         """What may not be is told alike whether or not there is something: of health, which is everybody's, what probes
         are told; else 403, but 503 as long as nobody's rights are known."""
         if place.route is RequestRoute.HEALTH and exchange.method in ("GET", "HEAD"):
@@ -258,7 +262,7 @@ class KubernetesAPI:
         raise denied if at.loaded else loading(at)
 
     @staticmethod
-    def _acting(exchange: Exchange, world: RealmWorld, user: User) -> User:
+    def _acting(exchange: KubeExchange, world: RealmWorld, user: User) -> User:
         """Whom the caller acts for."""
         judge = world.realm.authorizer
         return impersonated(user, exchange.headers, world.identity, lambda a: judge.authorize(world.name, user, a))
@@ -285,7 +289,7 @@ class KubernetesAPI:
             raise forbidden(kind.resource, kind.group, place.name, asking.world.hidden)
         await self._writes.serve(asking, verb)
 
-    async def _other(self, exchange: Exchange, world: RealmWorld, place: RequestPath, user: User) -> None:
+    async def _other(self, exchange: KubeExchange, world: RealmWorld, place: RequestPath, user: User) -> None:
         if world.view is not None and place.route in _OF_PROCESS:
             raise NoSuchPath if exchange.method in ("GET", "HEAD") else method_not_allowed()
         if place.route is RequestRoute.RECONCILE:
@@ -327,7 +331,7 @@ def _held(world: RealmWorld, user: User, asked: Attributes) -> HeldRights:
     return HeldRights.of(world.realm.store, world.view.deciding(asked), hold)
 
 
-def _warn_of(kind: ServedKind, exchange: Exchange) -> None:
+def _warn_of(kind: ServedKind, exchange: KubeExchange) -> None:
     if kind.deprecated and kind.deprecation_warning:
         exchange.warnings.append(kind.deprecation_warning)
 

@@ -12,8 +12,8 @@ import logging
 import time
 from pathlib import Path
 
-from fastapi import Request, Response
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
 from apiserver import bell
 from apiserver.auth.deliveries import Delivery, secret_file

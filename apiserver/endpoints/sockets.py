@@ -6,13 +6,14 @@ are decided by the same code as for HTTP. Whatever is not a watch is answered as
 
 from __future__ import annotations
 
-from apiserver.endpoints.exchange import ASGIScope, Exchange, Headers, Message, Receive, Send
+from apiserver.endpoints.exchange import ASGIScope, Headers, Message, Receive, Send
+from apiserver.endpoints.kubeexchange import KubeExchange
 
 _BEARER = "base64url.bearer.authorization.k8s.io."
 _NORMAL = 1000
 
 
-class SocketExchange(Exchange):
+class SocketExchange(KubeExchange):
     """`start` accepts the WebSocket, `chunk` sends a frame for each line, the last chunk closes it."""
 
     __slots__ = ("_socket",)

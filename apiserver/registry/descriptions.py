@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from apiserver.registry.builtins.catalogue import ENTRIES
+from apiserver.registry.served import ServedKind
+
 EVERY_OBJECT = {
     "apiVersion": "APIVersion defines group and version of the schema in which the object is written.",
     "kind": "Kind names the type of the object.",
@@ -34,3 +39,15 @@ OBJECT_META = {
     "selfLink": "Not used.",
     "uid": "Tells the object from all others that ever had its name. Set by the server.",
 }
+
+
+def with_conditions(kind: ServedKind, properties: dict[str, Any]) -> dict[str, Any]:
+    """The properties of one of our own kinds, whose conditions say which there are."""
+    told = ENTRIES[kind.qualified].conditions if kind.builtin else ()
+    if not told:
+        return properties
+    status = properties["status"]
+    found = status["properties"]["conditions"]
+    listed = " ".join(f"{each.type}: {each.says}" for each in told)
+    said = {**found, "description": f"{found['description']} {listed}"}
+    return {**properties, "status": {**status, "properties": {**status["properties"], "conditions": said}}}

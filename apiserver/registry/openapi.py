@@ -134,7 +134,7 @@ def _schema(kind: ServedKind) -> Document:
         return _with_descriptions(definitions()[kind.source.definition], descriptions.EVERY_OBJECT)
     schema = kind.source.openapi
     metadata = {"allOf": [{"$ref": REFERENCE + OBJECT_META}]}
-    properties = {**schema["properties"], "metadata": metadata}
+    properties = {**descriptions.with_conditions(kind, schema["properties"]), "metadata": metadata}
     described = _with_descriptions({**schema, "properties": properties}, descriptions.EVERY_OBJECT)
     return {**described, "x-kubernetes-group-version-kind": gvk}
 

@@ -4,15 +4,14 @@ docs/commands.md` writes it anew (`make settings`), and a test compares. What st
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from importlib import import_module
 from inspect import cleandoc
-from pathlib import Path
 
 import click
 
-_BEGIN, _END = "<!-- made of the commands by `make settings` -->", "<!-- end -->"
+from reconciler.commands import madepage
+
 _ELSEWHERE = 20
 """A command with more options than this has a page for them: settings.md."""
 
@@ -31,12 +30,8 @@ def walk(group: click.Group, program: str) -> Iterator[Walked]:
 
 
 def page(text: str, commands: Iterator[Walked]) -> str:
-    """`text` with the reference between the two marks. Raises ValueError without marks."""
-    before, begin, rest = text.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    if not (begin and end):
-        raise ValueError(f"there is no {_BEGIN} with {_END} below it")
-    return f"{before}{begin}\n\n{''.join(_section(*each) for each in commands)}{end}{after}"
+    """`text` with the reference between its marks."""
+    return madepage.between(text, "commands", (_section(*each) for each in commands))
 
 
 def _section(typed: str, command: click.Command) -> str:
@@ -47,26 +42,16 @@ def _section(typed: str, command: click.Command) -> str:
     if len(options) > _ELSEWHERE:
         lines += ["Its options are in [settings](settings.md).", ""]
     elif options:
-        lines += ["| option | what it does |", "|---|---|", *(_row(each, context) for each in options), ""]
+        lines += [*madepage.table(("option", "what it does"), (_row(each, context) for each in options)), ""]
     return "\n".join([*lines, ""])
 
 
-def _row(option: click.Option, context: click.Context) -> str:
+def _row(option: click.Option, context: click.Context) -> tuple[str, str]:
     told = option.get_help_record(context)
     name, said = told if told is not None else (", ".join(option.opts), "")
-    return f"| `{_cell(name)}` | {_cell(said)} |"
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
-
-
-def main(file: str) -> None:
-    at = Path(file)
-    # Found as it finds us: what knows all commands stands above all of them.
-    commands: click.Group = import_module("reconciler.__main__").main
-    at.write_text(page(at.read_text(), walk(commands, "treeplane")))
+    return f"`{name}`", said
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    # Found as it finds us: what knows all commands stands above all of them.
+    madepage.write(lambda text: page(text, walk(import_module("reconciler.__main__").main, "treeplane")))

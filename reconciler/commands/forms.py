@@ -12,7 +12,7 @@ from ipaddress import ip_address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
-from apiserver.admission.completion import PLUGINS
+from apiserver.admission.plugins import PLUGINS
 from apiserver.model import paths
 from reconciler.commands import addresses
 from reconciler.commands.settings import Address

@@ -4,16 +4,14 @@ writes them anew (`make settings`), and a test compares. What stands before and 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from inspect import getdoc
-from pathlib import Path
 from types import ModuleType
 
 from apiserver.metrics import clusters, fleet, machine, queues, requests, store
 from apiserver.metrics.definition import Metric
+from reconciler.commands import madepage
 
-_BEGIN, _END = "<!-- made of the definitions by `make settings` -->", "<!-- end -->"
 _SUBJECTS: tuple[tuple[str, ModuleType], ...] = (
     ("Requests", requests),
     ("Commits, the repository, the status branch", fleet),
@@ -25,13 +23,8 @@ _SUBJECTS: tuple[tuple[str, ModuleType], ...] = (
 
 
 def page(text: str) -> str:
-    """`text` with the tables between the two marks. Raises ValueError without marks."""
-    before, begin, rest = text.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    if not (begin and end):
-        raise ValueError(f"there is no {_BEGIN} with {_END} below it")
-    tables = [_table(title, module) for title, module in _SUBJECTS]
-    return f"{before}{begin}\n\n{''.join(tables)}{end}{after}"
+    """`text` with the tables between its marks."""
+    return madepage.between(text, "definitions", (_table(title, module) for title, module in _SUBJECTS))
 
 
 def metrics() -> dict[str, Metric]:
@@ -45,12 +38,12 @@ def _of(module: ModuleType) -> Iterator[Metric]:
 
 def _table(title: str, module: ModuleType) -> str:
     told = " ".join((getdoc(module) or "").split())
-    head = ["| metric | kind | labels | what it says |", "|---|---|---|---|"]
     rows = (
-        f"| `{each.name}` | {each.kind} | {', '.join(f'`{label}`' for label in each.labels)} | {each.help} |"
+        (f"`{each.name}`", each.kind, ", ".join(f"`{label}`" for label in each.labels), each.help)
         for each in _of(module)
     )
-    return "\n".join([f"## {title}", "", _reader(told), "", *head, *rows, "", ""])
+    table = madepage.table(("metric", "kind", "labels", "what it says"), rows)
+    return "\n".join([f"## {title}", "", _reader(told), "", *table, "", ""])
 
 
 def _reader(told: str) -> str:
@@ -58,10 +51,5 @@ def _reader(told: str) -> str:
     return told.partition(" Counted by ")[0].partition(" Read by ")[0]
 
 
-def main(file: str) -> None:
-    at = Path(file)
-    at.write_text(page(at.read_text()))
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    madepage.write(page)

@@ -11,7 +11,8 @@ from reconciler.commands.report import Report
 from reconciler.controllers import fleetcondition
 from reconciler.controllers.fleetcondition import Trouble
 from reconciler.loading.loader import Loaded
-from reconciler.plan.notices import HELD, MENDED, Notice
+from reconciler.plan.happened import HELD, MENDED
+from reconciler.plan.notices import Notice
 
 _WIDTH = 300
 """Characters of a line."""

@@ -46,7 +46,7 @@ from reconciler.commands.progress import ProgressBar
 from reconciler.commands.roles import REST
 from reconciler.commands.servedat import ServedAt
 from reconciler.commands.settings import ReconcileSettings, UpSettings
-from reconciler.plan.notices import HELD, MENDED
+from reconciler.plan.happened import HELD, MENDED
 
 _SHOWN, _WIDTH = 20, 1000
 """Workspaces of which it is told at a start why they are held; characters of a line about one."""

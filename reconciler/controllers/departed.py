@@ -14,7 +14,8 @@ from apiserver.model.keys import Internal, Key
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
 from reconciler.controllers.entry import Entry
-from reconciler.plan.notices import OBJECTS_DELETED, WORKSPACES_DELETED, About, Notice
+from reconciler.plan.happened import OBJECTS_DELETED, WORKSPACES_DELETED
+from reconciler.plan.notices import About, Notice
 
 _DELETED, _GONE = "~deleted", "~gone"
 """As the resource of a key: what went in a workspace; workspaces that went of it."""

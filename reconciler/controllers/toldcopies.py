@@ -21,7 +21,8 @@ from apiserver.storage.protocol import Store
 from reconciler.controllers.bindings import NAMESPACES
 from reconciler.controllers.namespaces import NAMESPACE_SYNCED
 from reconciler.plan.correlation import TOGETHER
-from reconciler.plan.notices import REFUSED, TAKEN, About, Notice, on_target
+from reconciler.plan.happened import REFUSED, TAKEN
+from reconciler.plan.notices import About, Notice, on_target
 
 Object = dict[str, Any]
 

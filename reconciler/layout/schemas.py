@@ -1,6 +1,7 @@
 """The layout's own files against their JSON Schemas (repo-layout/schemas), with faults in words and lines.
 
-Called by fleet and workspace. The schemas are data of the package `repo_layout`, so editors can use them too.
+Called by fleet and workspace. The schemas are data of the package `repo_layout`, so editors can use them too, and
+docs/kinds.md is made of them.
 """
 
 from __future__ import annotations
@@ -21,10 +22,15 @@ from reconciler.layout.yamldoc import YamlDocument, line_of
 _TYPES = {"object": "a mapping", "string": "text", "integer": "an integer", "array": "a list", "boolean": "a boolean"}
 
 
+def schema(name: str) -> dict[str, Any]:
+    """`fleet` is treeplane.yaml's, `workspace` that of workspace.yaml."""
+    found: dict[str, Any] = json.loads(files("repo_layout").joinpath("schemas", f"{name}.json").read_text("utf-8"))
+    return found
+
+
 @cache
 def _validator(name: str) -> jsonschema.Draft202012Validator:
-    schema = json.loads(files("repo_layout").joinpath("schemas", f"{name}.json").read_text("utf-8"))
-    return jsonschema.Draft202012Validator(schema)
+    return jsonschema.Draft202012Validator(schema(name))
 
 
 def check(name: str, document: YamlDocument, path: str) -> list[LayoutError]:

@@ -14,18 +14,28 @@ from apiserver.model.brief import brief
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, SYNC_TARGETS, WORKSPACES
 from reconciler.plan.computed import COMMIT_APPLIED, FLEET_FOLLOWED, SOURCE_FOLLOWED, SOURCE_STATUS_WRITTEN
+from reconciler.plan.happened import (
+    DRIFT,
+    FOLLOWED,
+    HELD,
+    MENDED,
+    MOVED,
+    OBJECTS_DELETED,
+    PLACED,
+    REFUSED,
+    SYNC_FAILED,
+    SYNCED,
+    TAKEN,
+    TARGET_BACK,
+    TARGET_LOST,
+    UNPLACED,
+    WORKSPACES_DELETED,
+)
 
 Object = dict[str, Any]
 
 PLACEMENTS = "placements.scheduling.kcp.io"
 
-HELD, MENDED = "Held", "Mended"
-PLACED, MOVED, UNPLACED = "Placed", "Moved", "Unplaced"
-SYNCED, SYNC_FAILED = "Synced", "SyncFailed"
-TARGET_LOST, TARGET_BACK = "TargetLost", "TargetBack"
-FOLLOWED = "FleetFollowed"
-OBJECTS_DELETED, WORKSPACES_DELETED = "ObjectsDeleted", "WorkspacesDeleted"
-REFUSED, TAKEN, DRIFT = "CopyRefused", "CopyTaken", "DriftPutRight"
 _ON = "on sync target "
 MESSAGE = 1000
 """Characters of a message: Kubernetes takes 1,024."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from apiserver.model.commits import CommitRef
-from reconciler.repository.errors import RepositoryUnreadable
+from reconciler.repository.errors import RepositoryError, RepositoryUnreadable
 from reconciler.repository.objects import Repository
 from reconciler.repository.sourcestore import SourceStore
 
@@ -39,6 +39,13 @@ class Repositories:
                 f"commit {commit} is of the repository {commit.repository}, which this fleet does not have"
             )
         return found
+
+    def has(self, commit: CommitRef) -> bool:
+        """Whether the commit is here. Safe from every thread."""
+        try:
+            return self.of(commit).has(commit.id)
+        except RepositoryError:
+            return False
 
     def let_go(self) -> None:
         """Closes what was repacked since it was opened (see Repository.let_go). Raises RepositoryUnreadable."""

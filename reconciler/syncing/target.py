@@ -10,18 +10,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from apiserver.metrics import clusters
-from apiserver.model.commits import NONE
+from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.kinds import GroupResource
 from reconciler.controllers.bindings import NamespaceRole
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.failures import Expected, log_failure
 from reconciler.controllers.manager import Manager, ManagerSettings
+from reconciler.plan.happened import DRIFT, REFUSED, TAKEN
 from reconciler.plan.jobs import JOBS
-from reconciler.plan.notices import DRIFT, REFUSED, TAKEN, Notice, about, of_copy
+from reconciler.plan.notices import Notice, about, of_copy
 from reconciler.plan.syncable import stays_upstream
 from reconciler.syncing.apply import Applier
 from reconciler.syncing.client import TargetClient
@@ -365,14 +366,19 @@ class Syncer(Controller[Item]):
         return frozenset(found)
 
     def _note_commit(self, item: Item, kinds: frozenset[tuple[str, str]]) -> None:
-        """Have the inventory name the commit last applied, once all of it is; put it right where someone changed it."""
+        """Have the inventory name the commit last applied, once all of it is; put it right where someone changed it.
+
+        A commit that changed nothing here is not noted: pruning looks from the one that is named up to the served one,
+        and a start would write to every namespace that a later commit passed by."""
         cluster, namespace = item.cluster, item.namespace
         revision, home = self.upstream.objects.store.revision(), self.site.homes.get(cluster, namespace)
         workspace, placements = self.upstream.placing(self.key, cluster, namespace)
         if workspace is None or home is None or home.terminating:
             return
         held = self.site.inventory(home.name) or Inventory("")
-        if held == Inventory(workspace.path, workspace.commit, held.kinds | kinds, placements):
+        wanted, ledger = Inventory(workspace.path, workspace.commit, held.kinds | kinds, placements), self.site.ledger
+        late = (cluster, namespace) not in ledger.written and self._tells_of(held.commit, wanted.commit)
+        if held == wanted or (late and replace(held, commit=wanted.commit) == wanted):
             return
         if self.failures(cluster, namespace):
             return  # its success brings us back
@@ -381,7 +387,16 @@ class Syncer(Controller[Item]):
             return
         with self.site.lock(cluster, namespace):
             now = self.site.inventory(home.name) or held
-            self._applier.note(home, Inventory(workspace.path, workspace.commit, now.kinds | kinds, placements))
+            ledger.noted(cluster, namespace)
+            try:
+                self._applier.note(home, Inventory(workspace.path, workspace.commit, now.kinds | kinds, placements))
+            except Exception:
+                ledger.wrote(cluster, namespace)
+                raise
+
+    def _tells_of(self, named: CommitRef, applied: CommitRef) -> bool:
+        """Whether git can go from the commit that an inventory names to the one that was applied."""
+        return named.repository == applied.repository and bool(named) and self.upstream.past.known(named)
 
 
 def _wanted(item: Item, obj: Object) -> bool:

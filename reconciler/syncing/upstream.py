@@ -48,6 +48,9 @@ Withdrawn = Callable[[str, CommitRef, str, Collection[str]], bool]
 """withdrawn(workspace path, commit, namespace, placements): whether the workspace took the namespace away since that
 commit, in which these Placements had placed it. False also where that cannot be told."""
 
+KnownCommit = Callable[[CommitRef], bool]
+"""known(commit): whether its repository has it, so that the two above can tell what was since."""
+
 
 @dataclass(frozen=True, slots=True)
 class Past:
@@ -55,6 +58,7 @@ class Past:
 
     declared: Declared = lambda *_: False
     withdrawn: Withdrawn = lambda *_: False
+    known: KnownCommit = lambda _: False
 
 
 UNKNOWN = Past()

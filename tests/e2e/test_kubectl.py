@@ -191,6 +191,8 @@ def test_discovery_and_explain(kubectl: Kubectl) -> None:
 
     assert "data\t<map[string]string>" in kubectl("explain", "configmap")
     assert "A widget of the lab." in kubectl("explain", "widget")
+    assert "how many commits of the" in kubectl("explain", "workspace.status.lag")
+    assert "CommitApplied:" in kubectl("explain", "workspace.status.conditions")
     assert "How it works." in kubectl("explain", "widget.spec.mode")
     assert "replicas\t<integer>" in kubectl.at(WEB)("explain", "deployment.spec")
     assert "how much it may hold" in kubectl.at(WEB)("explain", "database.spec.size")

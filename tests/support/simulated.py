@@ -59,6 +59,13 @@ class Cluster:
         with self._news:
             return next(obj for at, obj in self._objects.items() if (at.resource, at.name) == (resource, name))
 
+    def all(self, resource: str, name: str) -> dict[str, Object]:
+        """Those of that name, by their namespaces."""
+        with self._news:
+            return {
+                at.namespace: obj for at, obj in self._objects.items() if (at.resource, at.name) == (resource, name)
+            }
+
     def answers(self) -> None:
         if self.away:
             raise TargetUnreachable("connection refused")

@@ -8,6 +8,7 @@ from apiserver.registry.behaviours import definitions as rules_definitions
 from apiserver.registry.behaviours import flowcontrol as rules_flowcontrol
 from apiserver.registry.behaviours import limits as rules_limits
 from apiserver.registry.behaviours import webhooks as rules_webhooks
+from apiserver.registry.builtins import conditiontypes
 from apiserver.registry.builtins.entry import BuiltinKind, Runtime
 from apiserver.registry.printers import control as shown_control
 from apiserver.registry.printers import core as shown_core
@@ -87,6 +88,7 @@ KINDS = (
         put_revised=True,
         computed_status=True,
         defines_kinds=True,
+        conditions=conditiontypes.DEFINITION,
     ),
     BuiltinKind(
         "APIService",
@@ -96,6 +98,7 @@ KINDS = (
         printer=shown_control.API_SERVICE,
         put_revised=True,
         status_takes=(),
+        conditions=conditiontypes.API_SERVICE,
     ),
     BuiltinKind(
         "Lease",
@@ -115,6 +118,7 @@ KINDS = (
         printer=shown_control.FLOW_SCHEMA,
         status_takes=(),
         unenforced="requests are not sorted by it",
+        conditions=conditiontypes.FLOW_SCHEMA,
     ),
     BuiltinKind(
         "PriorityLevelConfiguration",

@@ -11,6 +11,7 @@ from apiserver.registry.behaviours import quotas as rules_quotas
 from apiserver.registry.behaviours import services as rules_services
 from apiserver.registry.behaviours import storage as rules_storage
 from apiserver.registry.behaviours import workloads as rules_workloads
+from apiserver.registry.builtins import conditiontypes
 from apiserver.registry.builtins.entry import BuiltinKind, Dependents, Health, Reading, Runtime, Sync
 from apiserver.registry.printers import capacity as shown_capacity
 from apiserver.registry.printers import control as shown_control
@@ -65,6 +66,7 @@ KINDS = (
         runtime=Runtime.OWN,
         sync=Sync.BOUND,
         health=Health.POD,
+        conditions=conditiontypes.POD,
     ),
     BuiltinKind("Binding", "bindings"),
     BuiltinKind(
@@ -136,6 +138,7 @@ KINDS = (
         printer=shown_core.NAMESPACE,
         answers_deleted=True,
         contains=True,
+        conditions=conditiontypes.NAMESPACE,
     ),
     BuiltinKind(
         "Node",

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from apiserver.registry.behaviours.base import Behaviour
+from apiserver.registry.builtins.conditiontypes import ConditionType
 from apiserver.registry.names import Check, dns_subdomain
 from apiserver.registry.printers.base import SIMPLE, Printer
 
@@ -150,6 +151,7 @@ class BuiltinKind:
       offered         it provides something to other workspaces
       contains        objects stand in it
       unsupported     its fields that do nothing
+      conditions      what the server tells of its objects
 
     What sync targets do
       sync            whether it goes down
@@ -206,6 +208,7 @@ class BuiltinKind:
     offered: bool = False
     contains: bool = False
     unsupported: tuple[Unsupported, ...] = ()
+    conditions: tuple[ConditionType, ...] = ()
 
     sync: Sync = Sync.NEVER
     health: Health = Health.EXISTS

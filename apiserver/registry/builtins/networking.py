@@ -5,6 +5,7 @@ from __future__ import annotations
 from apiserver.registry import names
 from apiserver.registry.behaviours import addresses as rules_addresses
 from apiserver.registry.behaviours import networking as rules_networking
+from apiserver.registry.builtins import conditiontypes
 from apiserver.registry.builtins.entry import BuiltinKind, Runtime, Sync
 from apiserver.registry.printers import networking as shown_networking
 
@@ -58,5 +59,6 @@ KINDS = (
         behaviour=rules_addresses.SERVICE_CIDR,
         printer=shown_networking.SERVICE_CIDR,
         status_takes=(),
+        conditions=conditiontypes.SERVICE_CIDR,
     ),
 )

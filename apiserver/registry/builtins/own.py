@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apiserver.registry import names
 from apiserver.registry.behaviours import own as rules_own
-from apiserver.registry.builtins import unsupported
+from apiserver.registry.builtins import conditiontypes, unsupported
 from apiserver.registry.builtins.entry import BuiltinKind
 from apiserver.registry.printers import own as cells
 
@@ -19,6 +19,7 @@ KINDS = (
         computed_status=True,
         servers_status=True,
         by_directory="every workspace has one",
+        conditions=conditiontypes.LOGICAL_CLUSTER,
     ),
     BuiltinKind(
         "Shard",
@@ -36,6 +37,7 @@ KINDS = (
         generation=True,
         export="scheduling.kcp.io",
         unsupported=unsupported.LOCATION,
+        conditions=conditiontypes.LOCATION,
     ),
     BuiltinKind(
         "Placement",
@@ -44,6 +46,7 @@ KINDS = (
         generation=True,
         export="scheduling.kcp.io",
         cells={"Synced": cells.on_target, "Why": cells.why},
+        conditions=conditiontypes.PLACEMENT,
     ),
     BuiltinKind(
         "Workspace",
@@ -57,6 +60,7 @@ KINDS = (
         computed_status=True,
         servers_status=True,
         by_directory="a directory with a workspace.yaml is a workspace",
+        conditions=conditiontypes.WORKSPACE,
     ),
     BuiltinKind(
         "WorkspaceType",
@@ -70,6 +74,7 @@ KINDS = (
         administered_status=True,
         offered=True,
         unsupported=unsupported.WORKSPACE_TYPE,
+        conditions=conditiontypes.WORKSPACE_TYPE,
     ),
     BuiltinKind(
         "Partition",
@@ -84,6 +89,7 @@ KINDS = (
         behaviour=rules_own.PARTITION_SET,
         generation=True,
         everywhere=True,
+        conditions=conditiontypes.PARTITION_SET,
     ),
     BuiltinKind(
         "SyncTarget",
@@ -93,5 +99,6 @@ KINDS = (
         export="workload.kcp.io",
         cells={"Synced API resources": cells.synced},
         unsupported=unsupported.SYNC_TARGET,
+        conditions=conditiontypes.SYNC_TARGET,
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from apiserver.registry import autoscalers
 from apiserver.registry.behaviours import limits as rules_limits
+from apiserver.registry.builtins import conditiontypes
 from apiserver.registry.builtins.entry import BuiltinKind, Sync
 from apiserver.registry.printers import capacity as shown_capacity
 
@@ -26,5 +27,6 @@ KINDS = (
         printer=shown_capacity.POD_DISRUPTION_BUDGET,
         put_revised=True,
         sync=Sync.BOUND,
+        conditions=conditiontypes.DISRUPTION_BUDGET,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from apiserver.registry import apiversions
 from apiserver.registry.behaviours import definitions as rules_definitions
 from apiserver.registry.behaviours import sharing as rules
-from apiserver.registry.builtins import access, control, core, own
+from apiserver.registry.builtins import access, conditiontypes, control, core, own
 from apiserver.registry.builtins.entry import BuiltinKind
 
 _BUILT_IN = frozenset(
@@ -25,6 +25,7 @@ KINDS = (
         servers_status=True,
         administered_status=True,
         defines_kinds=True,
+        conditions=conditiontypes.API_BINDING,
     ),
     BuiltinKind(
         "APIExport",
@@ -38,6 +39,7 @@ KINDS = (
         administered_status=True,
         defines_kinds=True,
         offered=True,
+        conditions=conditiontypes.API_EXPORT,
     ),
     BuiltinKind(
         "APIExportEndpointSlice",
@@ -46,6 +48,7 @@ KINDS = (
         generation=True,
         everywhere=True,
         filled=True,
+        conditions=conditiontypes.ENDPOINT_SLICE,
     ),
     BuiltinKind(
         "APIResourceSchema",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from apiserver.admission.completion import PLUGINS, completing, vetting
+from apiserver.admission import completion
+from apiserver.admission.completion import completing, vetting
 from apiserver.admission.place import Place
+from apiserver.admission.plugins import PLUGINS
 from apiserver.registry import kinds
 from apiserver.registry.rest_options import complete_nothing, vet_nothing
 from apiserver.storage.protocol import Store
@@ -25,7 +27,7 @@ def test_some_kinds_are_completed() -> None:
 
 
 def test_a_plugin_that_is_turned_off_does_nothing() -> None:
-    assert {"ServiceAccount", "Priority", "StorageObjectInUseProtection"} <= PLUGINS
+    assert completion._COMPLETING.keys() | completion._VETTING.keys() == PLUGINS
     for resource in ("pods", "nodes", "persistentvolumeclaims"):
         assert completing(kind(resource), PLACE, PLUGINS) is complete_nothing
     assert vetting(kind("persistentvolumeclaims"), PLACE, vet_nothing, PLUGINS) is vet_nothing

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from apiserver.admission.completion import PLUGINS
+from apiserver.admission.plugins import PLUGINS
 from apiserver.admission.unenforced import UNENFORCED
 from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.builtins.served import (

@@ -19,7 +19,7 @@ from support.tokens import kubeconfig, token
 
 from apiserver.auth import pki
 from apiserver.endpoints.counting import RequestCounts
-from apiserver.endpoints.exchange import Exchange
+from apiserver.endpoints.kubeexchange import KubeExchange
 from apiserver.metrics.machine import ENDS
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, SYNC_TARGETS
@@ -242,7 +242,7 @@ def test_requests_that_fail(watched: Watched) -> None:
     counts, scrapes = RequestCounts(), []
     for _ in range(18):
         scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "query_string": b""}
-        exchange = Exchange(scope, nothing, nothing)
+        exchange = KubeExchange(scope, nothing, nothing)
         began = counts.begin(exchange)
         exchange.status = 503
         counts.end(exchange, began)

@@ -61,7 +61,10 @@ def test_one_that_stands_still_is_killed_and_started_again(children: Children, e
 
 def test_one_that_speaks_and_one_that_need_not_stay(children: Children, eventually: Eventually) -> None:
     lines: list[bytes] = []
+    children.patience = 60.0  # that a program takes to start may be longer than the other may be silent
     speaking = children.add("the reconciler", lambda: started(SPEAKING), lines.append)
+    eventually(lambda: lines)
+    children.patience = 1.5
     silent = children.add("API worker 1", lambda: started(SILENT))
     processes, said = [speaking.process, silent.process], []
 

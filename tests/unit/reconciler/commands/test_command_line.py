@@ -19,7 +19,7 @@ from reconciler.__main__ import main
 try:
     main(sys.argv[1:])
 finally:
-    print(sorted({"pygit2", "lmdb", "fastapi", "jsonschema", "cryptography"} & {*sys.modules}), file=sys.stderr)
+    print(sorted({"pygit2", "lmdb", "starlette", "jsonschema", "cryptography"} & {*sys.modules}), file=sys.stderr)
 """
 
 

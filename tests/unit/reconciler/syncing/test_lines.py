@@ -1,4 +1,4 @@
-"""A line inserted above an object writes nothing to any cluster."""
+"""What changes nothing there writes nothing to any cluster: a line above an object, and a start."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.syncedfleet import DEPLOYMENT, SyncedFleet, config
+from support.syncedfleet import DEPLOYMENT, SyncedFleet, config, namespace
 
 
 @pytest.fixture
@@ -33,3 +33,37 @@ def test_a_line_above_is_written_to_no_target(synced: SyncedFleet, eventually: A
     synced.commit(more=config("more"))  # what comes after it has arrived, and so would have what it wrote
     eventually(lambda: "more" in west.names("configmaps") and noted())
     assert {write[1:] for write in west.writes[before:]} == {"configmaps/more", "configmaps/treeplane-inventory"}
+
+
+@pytest.mark.parametrize("how", ["stopped", "lost"])
+def test_a_start_writes_to_no_namespace_that_a_later_commit_passed_by(
+    synced: SyncedFleet, eventually: Any, how: str
+) -> None:
+    """The inventory goes on to name an earlier commit, from which git can tell what was taken away since."""
+    synced.begin(**{"workspaces/root/shop/second.yaml": namespace("second", app="web")})
+    west = synced.clusters["west"]
+
+    def inventories() -> dict[str, str]:
+        return {name: obj["data"]["commit"] for name, obj in west.all("configmaps", "treeplane-inventory").items()}
+
+    def applied() -> str:
+        return str(synced.fleet.record("root:shop").commit)
+
+    synced.commit(there=config("there", "second"))
+    eventually(lambda: list(inventories().values()).count(applied()) == 2)
+    synced.commit(settings=config("settings", a="c"))  # of the other namespace
+    eventually(lambda: list(inventories().values()).count(applied()) == 1)
+    before, named = len(west.writes), inventories()
+    if how == "lost":
+        synced.lose()
+    else:
+        synced.stop()
+        synced.start()
+    synced.commit(more=config("more"))  # what comes after it has arrived, and so would have what it wrote
+    eventually(lambda: "more" in west.names("configmaps") and list(inventories().values()).count(applied()) == 1)
+    assert {write[1:] for write in west.writes[before:]} == {"configmaps/more", "configmaps/treeplane-inventory"}
+    assert [name for name, commit in inventories().items() if named[name] == commit] != []
+    synced.stop()
+    synced.commit(there=None)
+    synced.start()
+    eventually(lambda: "there" not in west.names("configmaps"))
