@@ -106,7 +106,7 @@ def _begins(told: Condition, now: float) -> bool:
     if conditions.NOT_ASKED not in str(told.get("message")):
         return False
     try:
-        return now - clock.parse(str(told.get("lastTransitionTime"))).timestamp() < _PATIENCE
+        return abs(now - clock.parse(str(told.get("lastTransitionTime"))).timestamp()) < _PATIENCE
     except ValueError:
         return False
 

@@ -110,8 +110,8 @@ def _given(given: GivenCertificates, now: float) -> Iterator[Complaint]:
                          "--client-ca-file: whoever has a certificate of this CA is refused from then on; put the next "
                          "CA beside it, and take out one that ended")  # fmt: skip
     yield from _of_given(given.external, lambda found: max(found, key=_end), _CA_SOON, now,
-                         "--external-ca-file: clients check by it who answers; put the next one there, start the "
-                         "server again, and give everybody a new kubeconfig")  # fmt: skip
+                         "--external-ca-file: clients check by it who answers; put the next one there, and give "
+                         "everybody a new kubeconfig")  # fmt: skip
 
 
 def _of_given(file: Path | None, which: _Which, soon: float, now: float, hint: str) -> Iterator[Complaint]:

@@ -20,7 +20,7 @@ from reconciler.plugin.meant import question
 
 _V1ALPHA2 = "apis.kcp.io/v1alpha2"
 _RESOURCE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
+_GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _KUBERNETES = (".k8s.io", ".kubernetes.io")
 _INSTEAD = "name the kinds that the cluster is to run of it: --kinds RESOURCE.GROUP"
 
@@ -50,7 +50,7 @@ def _kinds(desk: Desk, path: str, name: str) -> list[GroupResource]:
         if not _RESOURCE.fullmatch(kind.resource) or not (kind.group == "" or _GROUP.fullmatch(kind.group)):
             raise Failure(f"{where} has a kind {kind.resource!r} in the group {kind.group!r}, which can be none",
                           f"mend it, or {_INSTEAD}", USAGE)  # fmt: skip
-        if not kind.group or f".{kind.group}".endswith(_KUBERNETES):
+        if "." not in kind.group or kind.group.endswith(_KUBERNETES):
             raise Failure(f"{where} has {kind}, which is Kubernetes' own: rights on that are not given for an export",
                           f"if you mean it, {_INSTEAD}", USAGE)  # fmt: skip
     return kinds

@@ -201,7 +201,7 @@ def test_what_waits_for_the_first_question_to_a_sync_target_is_a_beginning(world
     assert [each.kind for each in gather_in(world.store, WEB).listed] == [*found]
 
 
-@pytest.mark.parametrize("at", ["", "yesterday", clock.rfc3339(NOW - 11)])
+@pytest.mark.parametrize("at", ["", "yesterday", clock.rfc3339(NOW - 11), clock.rfc3339(NOW + 99)])
 def test_one_that_is_not_asked_for_long_is_a_trouble(world: World, at: str) -> None:
     world.workspace(WEB)
     told = unasked("Ready", 0, None) | {"lastTransitionTime": at}

@@ -270,6 +270,7 @@ def test_an_exports_kinds_are_those_of_its_file(
     [
         ("{latestResourceSchemas: [v1.clusterroles.rbac.authorization.k8s.io]}", "which is Kubernetes' own"),
         ("{latestResourceSchemas: [v1.secrets.core]}", "which is Kubernetes' own"),
+        ("{resources: [{name: deployments, group: apps}]}", "which is Kubernetes' own"),
         ("{resources: [{name: '*', group: data.example}]}", "which can be none"),
         ("{resources: [{name: databases, group: '*'}]}", "which can be none"),
         ("{resources: [databases]}", "has no kinds that can be read"),
