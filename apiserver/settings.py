@@ -251,6 +251,9 @@ class ServerSettings(Serving, Common):
     git_dir: Path | None = None
     """The bare repository that is served at /git/fleet.git; None: none is hosted."""
 
+    external_authority: Path | None = None
+    """The file of `--external-ca-file`, where it is one: its certificates' ends are told of."""
+
     git_concurrency: int = 8
     """How many git subprocesses one worker runs at a time; further requests wait."""
 

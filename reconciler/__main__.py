@@ -54,6 +54,9 @@ class CommandsByName(click.Group):
     another user's: whichever command meets such a thing ends with a sentence."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        from apiserver.logs.records import log_at_last  # noqa: PLC0415 - a shell that completes would wait for it
+
+        log_at_last("treeplane")
         try:
             return super().invoke(ctx)
         except OSError as error:

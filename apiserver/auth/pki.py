@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -325,6 +326,21 @@ def ends(pem: bytes) -> float:
     """When the first certificate in a file's content ends, in seconds since 1970. Raises ValueError where there is
     none."""
     return x509.load_pem_x509_certificate(pem).not_valid_after_utc.timestamp()
+
+
+class CertificateLife(NamedTuple):
+    """In seconds since 1970."""
+
+    begins: float
+    ends: float
+
+
+def lives(pem: bytes) -> list[CertificateLife]:
+    """Of all certificates in a file's content. Raises ValueError where there is none."""
+    return [
+        CertificateLife(each.not_valid_before_utc.timestamp(), each.not_valid_after_utc.timestamp())
+        for each in x509.load_pem_x509_certificates(pem)
+    ]
 
 
 def _near_end(certificate: x509.Certificate) -> bool:

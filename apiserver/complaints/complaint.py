@@ -29,6 +29,8 @@ class ComplaintKind(StrEnum):
     """It has no store, or one that cannot be read."""
     LOADING = "loading"
     """The first load is not complete."""
+    STARTING = "starting"
+    """A sync target was not asked yet, since it is new to the process: in a moment it is known."""
     OBSERVER = "observer"
     """Another server holds the fleet."""
     FLEET = "fleet"

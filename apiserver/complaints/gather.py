@@ -23,12 +23,12 @@ NOT_FLEET = "the fleet as a whole, other workspaces, the server's disk and certi
 def gather(view: View, place: MachinePlace) -> Complaints:
     """Of the whole fleet, and of the machine that serves it. It costs what is wrong, and a look at each sync target."""
     now = time.time()
-    found = list(chain(of_fleet(view, now), of_machine(place, now), of_workspaces(view), of_clusters(view)))
+    found = list(chain(of_fleet(view, now), of_machine(place, now), of_workspaces(view), of_clusters(view, now)))
     listed, more = together(found)
     return Complaints(listed, more, (), tree.count(view), str(tree.fleet(view).commit))
 
 
 def gather_in(view: View, record: WorkspaceRecord) -> Complaints:
     """Of one workspace, for whom no more than that is to be told."""
-    listed, more = together([*of_workspace(view, record), *of_cluster(view, record.cluster)])
+    listed, more = together([*of_workspace(view, record), *of_cluster(view, record.cluster, time.time())])
     return Complaints(listed, more, (NOT_FLEET,), 0, str(record.commit))

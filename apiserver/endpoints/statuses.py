@@ -12,7 +12,7 @@ import orjson
 
 from apiserver.complaints.complaint import Complaints
 from apiserver.complaints.gather import gather, gather_in
-from apiserver.complaints.machine import MachinePlace
+from apiserver.complaints.machine import GivenCertificates, MachinePlace
 from apiserver.endpoints.errors import NoSuchPath
 from apiserver.endpoints.exchange import Exchange
 from apiserver.endpoints.realms import RealmWorld
@@ -29,7 +29,8 @@ async def status(exchange: Exchange, world: RealmWorld, settings: ServerSettings
     def look() -> Complaints:
         with world.realm.store.view() as view:
             if record.path == ROOT:
-                return gather(view, MachinePlace(settings.data_dir, settings.keys_dir))
+                given = GivenCertificates.of(settings)
+                return gather(view, MachinePlace(settings.data_dir, settings.keys_dir, given))
             return gather_in(view, record)
 
     found = await asyncio.to_thread(look)

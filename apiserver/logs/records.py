@@ -1,7 +1,8 @@
 """The log of one process: what it is set up with, and how its lines get to whoever writes them.
 
 Called first of all by each process of a server. `up` says in an environment variable how (outlets); a process that is
-started without it, by a test, say, writes to its own standard error.
+started without it, by a test, say, writes to its own standard error. A command that serves nothing has no log of its
+own: what it is warned of goes to standard error in the same lines (log_at_last).
 """
 
 from __future__ import annotations
@@ -69,6 +70,15 @@ def log_to(given: Logging) -> logging.Handler:
     logging.captureWarnings(True)
     threading.excepthook = _thread_ended
     return handler
+
+
+def log_at_last(process: str) -> None:
+    """What is logged where nobody sets up a log, warnings and worse, is written like any: Python would write it as it
+    is, with whatever strangers' text does to a terminal."""
+    handler = LogHandler(None)
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(LogLines(process, "text"))
+    logging.lastResort = handler
 
 
 class LogHandler(logging.Handler):

@@ -7,6 +7,9 @@ from typing import Any
 
 Condition = dict[str, Any]
 
+NOT_ASKED = "it has not been asked yet"
+"""What is said of a sync target, in conditions of others, too, before it answered or did not for the first time."""
+
 
 def condition(
     kind: str, status: bool | None, reason: str = "", message: str = "", *, at: str = "", generation: int | None = None

@@ -1,6 +1,7 @@
 """The command that started this server, with one option more: what a message prints so that it can be typed as it is.
 
-Credentials in a URL are not printed; the repository need not be named again (see up).
+Credentials in a URL are not printed; the repository need not be named again (see up). Where an option's value has some,
+there are three dots in its place: whoever types it knows what belongs there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 
 from apiserver.model.redaction import redact
 
+_LEFT_OUT = "..."
+
 
 def typed(words: Sequence[str]) -> tuple[str, ...]:
     """A command line as it may be shown: the program as it can be called from here, nothing secret."""
@@ -21,7 +24,17 @@ def typed(words: Sequence[str]) -> tuple[str, ...]:
     if Path(shown).is_absolute():
         near = os.path.relpath(shown)
         shown = shown if near.startswith("..") else f"./{near}"
-    return shown, *(word for word in rest if redact(word) == word)
+    return shown, *filter(None, map(_shown, ["", *rest], rest))
+
+
+def _shown(before: str, word: str) -> str:
+    """ "" for what need not be typed. `before`: the word before it, "" for none."""
+    if redact(word) == word:
+        return word
+    option, given, _ = word.partition("=")
+    if option.startswith("--") and given:
+        return f"{option}={_LEFT_OUT}"
+    return _LEFT_OUT if before.startswith("--") and "=" not in before else ""
 
 
 def again(words: Sequence[str], option: str, value: str) -> str:

@@ -12,6 +12,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
+from apiserver.model.counts import counted
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.changeset import ChangeKind, ChangeSet, together
 from reconciler.loading.consequences import told_once, waiting_lines
@@ -69,7 +70,7 @@ def _beside(unserved: Unserved) -> Iterator[str]:
         "",
     )
     if unserved.held:
-        some = "1 workspace stays" if unserved.held == 1 else f"{unserved.held} workspaces stay"
+        some = counted(unserved.held, "workspace stays", "workspaces stay")
         yield f"{some} held as before: `treeplane status` says why"
 
 
@@ -105,7 +106,7 @@ def foretold(commit: str, found: Tried) -> Iterator[str]:
 def _loss(found: Tried) -> str:
     if found.problems:
         return "nothing of it could be served"
-    return "it would hold 1 workspace" if len(found.held) == 1 else f"it would hold {len(found.held)} workspaces"
+    return f"it would hold {counted(len(found.held), 'workspace')}"
 
 
 def _losses(found: Tried) -> Iterator[str]:
@@ -139,7 +140,7 @@ def held(
         if len(shown) < len(problems):
             yield "  what it deletes has to be allowed first"
     if len(errors) > _MOST:
-        yield f"and {len(errors) - _MOST} more workspaces held"
+        yield f"and {counted(len(errors) - _MOST, 'more workspace')} held"
     yield from _listed(waiting_lines(once.waiting), "")
 
 
@@ -171,7 +172,7 @@ def _workspaces(changes: ChangeSet) -> Iterator[str]:
     for path, became in sorted(changes.became.items()):
         if became in _TOLD and path not in changes.held:
             number = changes.numbers.get(path, 0) if became is not ChangeKind.DELETED else 0
-            objects = f" ({number} object{'s' if number > 1 else ''})" if number > 0 else ""
+            objects = f" ({counted(number, 'object')})" if number > 0 else ""
             yield f"workspace {path} {became}{objects}"
     for old, new in sorted(changes.moves.items()):
         yield f"workspace {old} moved to {new}"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apiserver.auth.keys import KeysError
+from apiserver.model.counts import counted
 from apiserver.storage.lmdb_looking import UNREADABLE
 from reconciler.commands.failure import USAGE, Failure, of_files
 from reconciler.encryption.agekeys import are_recipients
@@ -53,8 +54,8 @@ def backup(asked: BackupAsked) -> Iterator[str]:
     except UNREADABLE as error:
         failure = of_files(error) if isinstance(error, OSError) else None
         raise failure or Failure(f"the store of {asked.data_dir} cannot be read: {error}") from error
-    yield f"{asked.target}: {size} bytes, encrypted for {asked.recipient}"
-    yield f"  {len(saved.keys)} files of keys/"
+    yield f"{asked.target}: {counted(size, 'byte')}, encrypted for {asked.recipient}"
+    yield f"  {counted(len(saved.keys), 'file')} of keys/"
     if saved.bare:
         yield "  nothing of a store: there is none yet"
     else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apiserver.model import clock
+from apiserver.model.counts import counted
 from apiserver.model.tables import Table
 from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
@@ -38,7 +39,7 @@ def _lines(
     store: Store, repo: Repository, recorded: RecordedFleet, settings: ReconcileSettings, holder: str
 ) -> Iterator[str]:
     info, held = repo.commit(recorded.commit.id), len(tree.held(store))
-    of = f"{tree.count(store)} workspaces" + (f", {held} of them held" if held else "")
+    of = counted(tree.count(store), "workspace") + (f", {held} of them held" if held else "")
     yield f"recovered from the repository: {of}, as its status branch had them at {clock.rfc3339(info.time)}"
     writes = tree.fleet(store).writes
     records = (WorkspaceRecord.decode(*row) for row in rows(store, Table.WORKSPACES))

@@ -14,16 +14,21 @@ from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository
 
 
+def top_of(directory: Path) -> Path | None:
+    """Of the work tree that a directory is in, None for one that is in none."""
+    here = directory.absolute()
+    return next((above for above in (here, *here.parents) if (above / ".git").exists()), None)
+
+
 def clone_of(directory: Path, folder: str = "") -> tuple[Path, Repository]:
     """The top of the work tree that a directory is in, and its repository. `folder`: see `opened`. Raises
     RepositoryError."""
-    here = directory.absolute()
-    for above in (here, *here.parents):
-        if (above / ".git").exists():
-            repo = Repository(above)
-            fleetfolder.settle(repo, above, here, folder)
-            return above, repo
-    raise Failure(f"{directory} is in no clone", "go to a clone of the fleet's repository, or name one", 2)
+    top = top_of(directory)
+    if top is None:
+        raise Failure(f"{directory} is in no clone", "go to a clone of the fleet's repository, or name one", 2)
+    repo = Repository(top)
+    fleetfolder.settle(repo, top, directory.absolute(), folder)
+    return top, repo
 
 
 def opened(directory: Path, folder: str = "") -> tuple[Repository, Path | None]:

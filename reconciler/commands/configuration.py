@@ -13,6 +13,7 @@ from dataclasses import Field, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_origin
 
+from apiserver.model.counts import counted
 from apiserver.options import Option
 from reconciler.commands.failure import Failure
 from reconciler.commands.forms import FORMS
@@ -161,7 +162,7 @@ def _read(kind: str, file: Path) -> YamlDocument:
     except BadFile as error:
         raise Failure("\n".join(map(str, error.errors)), code=_USAGE) from None
     if len(documents) != 1:
-        raise Failure(f"{file}: it holds {len(documents)} objects", f"it is one of kind {kind}", _USAGE)
+        raise Failure(f"{file}: it holds {counted(len(documents), 'object')}", f"it is one of kind {kind}", _USAGE)
     [document] = documents
     value = document.value
     faults = [

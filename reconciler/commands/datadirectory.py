@@ -10,12 +10,13 @@ import fcntl
 import os
 import re
 import time
+from dataclasses import fields
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from apiserver.complaints.complaint import Complaint, ComplaintBatch, ComplaintKind, Complaints, cut, said, together
 from apiserver.complaints.gather import gather
-from apiserver.complaints.machine import MachinePlace, of_machine
+from apiserver.complaints.machine import GivenCertificates, MachinePlace, of_machine
 from apiserver.storage.lmdb_looking import UNREADABLE
 from apiserver.storage.lmdb_soundness import DATA
 from apiserver.stores import looking_at
@@ -29,7 +30,7 @@ _SERVER = re.compile(rb"^\s*server:\s*(\S+)", re.MULTILINE)
 
 def of_data_directory(data_dir: Path, keys_dir: Path) -> Complaints:
     """As its files say it. Nothing in it is changed, and a server that runs is not disturbed."""
-    place, found = MachinePlace(data_dir, keys_dir), Complaints()
+    place, found = MachinePlace(data_dir, keys_dir, _given(data_dir)), Complaints()
     batches = [ComplaintBatch.of([] if _runs(data_dir) else [_stopped(data_dir)])]
     if not (place.store_dir / DATA).exists():
         what = "there is no store: no server has loaded anything here yet"
@@ -43,6 +44,15 @@ def of_data_directory(data_dir: Path, keys_dir: Path) -> Complaints:
     listed, more = together(batches)
     unseen = found.unseen if found.workspaces else ("what stands in the store",)
     return Complaints(listed + found.listed, {**found.more, **more}, unseen, found.workspaces, found.commit)
+
+
+def _given(data_dir: Path) -> GivenCertificates:
+    """Certificates that the server was given last, which stand elsewhere."""
+    served = ServedAt.read(data_dir)
+    if served is None or not isinstance(served.given, dict):
+        return GivenCertificates()
+    found = {each.name: served.given.get(each.name) for each in fields(GivenCertificates)}
+    return GivenCertificates(**{name: Path(file) for name, file in found.items() if isinstance(file, str)})
 
 
 def _wrong_store(place: MachinePlace, what: str) -> ComplaintBatch:

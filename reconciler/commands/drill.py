@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from apiserver.auth.keys import KeysError
@@ -16,8 +17,9 @@ from apiserver.model.redaction import redact
 from reconciler.commands import fleetfolder
 from reconciler.commands.clone import clone_of
 from reconciler.commands.failure import BROKEN, BUSY, Failure
+from reconciler.commands.remoteaccess import check_access
 from reconciler.commands.rendering import renderer_of_user
-from reconciler.drilling.freshclone import NothingRecorded, clone
+from reconciler.drilling.freshclone import CloneAsked, NothingRecorded, clone
 from reconciler.drilling.rehearsal import KeptAside, rehearse
 from reconciler.drilling.result import Drill, point_of
 from reconciler.repository.errors import RepositoryError, StatusAway
@@ -34,15 +36,15 @@ _HOSTED = "repo/fleet.git"
 """The repository that a server hosts, below its data directory."""
 
 
-def drill(source: str, branch: str, beside: KeptAside, folder: str = "") -> Drill:
-    """`source`: a URL, a repository, or a data directory with one; "" for the clone that this is called in. `folder`:
-    in which the fleet stands."""
-    where, stands = location(source, folder)
+def drill(asked: CloneAsked, beside: KeptAside) -> Drill:
+    """Of a URL, a repository, or a data directory with one; "" for the clone that this is called in."""
+    where, stands = location(asked.source, asked.folder)
+    check_access(where, asked.access)
     set_fsync(False)  # what is written is thrown away
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         try:
             require_git()
-            return _drilled(where, branch, beside, Path(scratch), stands)
+            return _drilled(replace(asked, source=where, folder=stands), beside, Path(scratch))
         except NothingRecorded as error:
             raise Failure(str(error), error.hint) from error
         except Undecided as error:
@@ -51,22 +53,22 @@ def drill(source: str, branch: str, beside: KeptAside, folder: str = "") -> Dril
         except KeysError as error:
             raise Failure(str(error)) from error
         except RepositoryError as error:
-            asked = isinstance(error, StatusAway) or kind_of_source(where) == "url"
-            raise Failure(str(error), code=BUSY if asked else BROKEN) from error
+            away = isinstance(error, StatusAway) or kind_of_source(where) == "url"
+            raise Failure(str(error), code=BUSY if away else BROKEN) from error
 
 
 def exit_code(found: Drill) -> int:
     return 0 if found.good else DIFFERENT
 
 
-def _drilled(where: str, branch: str, beside: KeptAside, scratch: Path, folder: str) -> Drill:
+def _drilled(asked: CloneAsked, beside: KeptAside, scratch: Path) -> Drill:
     began = time.monotonic()
-    cloned = clone(where, branch, scratch, folder, beside.unpushed)
+    cloned = clone(asked, scratch, beside.unpushed)
     served = cloned.recorded.facts().branch
-    if served not in ("", branch):
+    if served not in ("", asked.branch):
         raise Failure(f"this fleet is served from branch {served}, as its status branch says", f"--branch {served}", 2)
     stands = cloned.recorded.facts().folders[0]
-    if stands != folder:
+    if stands != asked.folder:
         raise Failure(
             f"this fleet stands in {stands or 'no folder'}, as its status branch says", f"--path {stands or '.'}", 2
         )
@@ -77,9 +79,9 @@ def _drilled(where: str, branch: str, beside: KeptAside, scratch: Path, folder: 
     took = time.monotonic() - began
     try:
         with closing(renderer_of_user()) as renders:
-            rehearsed = rehearse(cloned, branch, beside, scratch, renders)
+            rehearsed = rehearse(cloned, asked.branch, beside, scratch, renders)
         holder = claim_of(cloned.repo, cloned.recorded.commit.id).writer
-        return Drill(redact(where), point_of(cloned), took, rehearsed, holder, cloned.unpushed)
+        return Drill(redact(asked.source), point_of(cloned), took, rehearsed, holder, cloned.unpushed)
     except RepositoryError as error:
         what = error.what.replace(str(cloned.repo.path), "the clone")
         text = f"something that the status branch names did not come with the clone ({what})"

@@ -45,13 +45,14 @@ _T = TypeVar("_T")
 @dataclass(frozen=True, slots=True)
 class HistoryAsked:
     """`directory`: where one is; `words`: as typed; `namespace`, `workspace`: "" where nothing is said; `keys`: a
-    server's keys/, or what is known of it."""
+    server's keys/, or what is known of it. `folder`: see clone.opened."""
 
     directory: Path
     words: tuple[str, ...]
     namespace: str = ""
     workspace: str = ""
     keys: Path | None = None
+    folder: str = ""
 
 
 def log(asked: HistoryAsked, most: int) -> FleetLog:
@@ -91,7 +92,7 @@ def _answered(answer: Callable[[Renders], _T]) -> _T:
 
 
 def _clone(asked: HistoryAsked) -> AskedClone:
-    repo, top = opened(asked.directory)
+    repo, top = opened(asked.directory, asked.folder)
     return AskedClone(repo, top, asked.directory.absolute())
 
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from apiserver.model.commits import CommitRef
+from apiserver.model.counts import counted
 from reconciler.controllers.failures import Expected
 from reconciler.repository.messages import one_line
 from reconciler.repository.objects import Repository
@@ -71,8 +72,8 @@ def said(target: str, found: list[Leftover]) -> str:
     names = " ".join(each.namespace for each in found[:_SHOWN])
     return "\n  ".join(
         [
-            f"sync target {one_line(target)} still runs {len(found)} namespaces of this fleet under identities that it "
-            "has no more. They are left alone; remove them there when nobody needs them:",
+            f"sync target {one_line(target)} still runs {counted(len(found), 'namespace')} of this fleet under "
+            "identities that it has no more. They are left alone; remove them there when nobody needs them:",
             *lines,
             *rest,
             f"kubectl delete namespace {names}",

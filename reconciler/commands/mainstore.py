@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
+from apiserver.model.counts import counted
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
 from apiserver.stores import open_at
@@ -45,10 +46,15 @@ def _forgotten(store: Store, recorded: int) -> str:
     gone, kept = behind.forget(store)
     if not gone and not kept:
         return ""
+    objects = counted(
+        kept,
+        "object that only the store knows of stays as it was",
+        "objects that only the store knows of stay as they were",
+    )
     said = (
         f"the store stands at revision {at}, and the status branch recorded {recorded}: it is older, as from a backup. "
-        f"It is recovered from git and the status branch; {kept} objects that only the store knows of stay as they "
-        "were then, and what was written to such since is lost"
+        f"It is recovered from git and the status branch; {objects} "
+        "then, and what was written to such since is lost"
     )
     log.info("%s", said)  # it is told by whoever opens it
     return said

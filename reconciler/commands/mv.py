@@ -6,9 +6,13 @@ a clone has. Nothing is committed; what hangs on the path elsewhere (keys/secret
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import yaml
 
 from apiserver.model import paths
 from apiserver.model.identity import logical_cluster_name, object_uid
@@ -16,12 +20,15 @@ from apiserver.model.keys import Key
 from apiserver.model.storagenames import WORKSPACES
 from reconciler.commands.clone import WorkTree, clone_of
 from reconciler.commands.failure import Failure
+from reconciler.commands.filing.asked import Filed, FiledFile
+from reconciler.commands.filing.telling import told
 from reconciler.commands.validate import recorded_for
 from reconciler.layout import edit
 from reconciler.layout.errors import BadFile
 from reconciler.layout.tree import WORKSPACE_FILES, WorkspaceDir, WorkspaceTree
 from reconciler.layout.workspace import API_VERSION, KIND, declaration
 from reconciler.layout.yamldoc import roots
+from reconciler.loading.changeset import ChangeKind
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
@@ -29,8 +36,30 @@ from reconciler.statusbranch.clones import fetching_for
 from reconciler.statusbranch.recorded import RecordedFleet
 
 
-def move(old: Path, new: Path) -> str:
-    """Moves it; what there is to do then."""
+class MoveDone(NamedTuple):
+    """`file`: the workspace.yaml at the new place, which has `text` and states the UID. `dry`: nothing was moved."""
+
+    old: str
+    new: str
+    file: str
+    uid: str
+    text: bytes
+    dry: bool
+
+    def render(self, output: str) -> str:
+        """`text`, `json` or `yaml`; of a dry run as of every command that writes files."""
+        would = "would be" if self.dry else "is"
+        said = f"{self.old} {would} {self.new} from the next commit on; change nothing else in it with that one."
+        if output == "text":
+            return f"{said}\n"
+        if self.dry:
+            return told(Filed([FiledFile(self.file, ChangeKind.CREATED, self.text)], dry=True, notes=[said]), output)
+        found = {"from": self.old, "to": self.new, "file": self.file, "uid": self.uid}
+        return json.dumps(found, indent=2) + "\n" if output == "json" else yaml.safe_dump(found, sort_keys=False)
+
+
+def move(old: Path, new: Path, *, dry: bool = False) -> MoveDone:
+    """Moves it. Raises Failure."""
     try:
         clone = WorkTree(*clone_of(old.absolute().parent))
         before, after = clone.place(old), clone.place(new)
@@ -40,14 +69,19 @@ def move(old: Path, new: Path) -> str:
         _require_unpinned(clone.top, before)
         file = _manifest(clone.top / before)
         text = file.read_bytes()
-        said = _stating(text, file.name, _uid(clone.repo, before)) if not _stated(text, file.name) else text
+        stated = _stated(text, file.name)
+        uid = stated or _uid(clone.repo, before)
+        said = text if stated else _stating(text, file.name, uid)
+        done = MoveDone(before, after, f"{after}/{file.name}", uid, said, dry)
+        if dry:
+            return done
         (clone.top / after).parent.mkdir(parents=True, exist_ok=True)
         clone.run("mv", before, after)
-        (clone.top / after / file.name).write_bytes(said)
-        clone.run("add", "--", f"{after}/{file.name}")
+        (clone.top / after / file.name).write_bytes(done.text)
+        clone.run("add", "--", done.file)
     except (RepositoryError, BadFile) as error:
         raise Failure(str(error), code=2) from error
-    return f"{before} is {after} from the next commit on; change nothing else in it with that one."
+    return done
 
 
 def _require_unpinned(top: Path, directory: str) -> None:
@@ -70,9 +104,10 @@ def _manifest(directory: Path) -> Path:
     return found
 
 
-def _stated(text: bytes, name: str) -> bool:
-    """Whether a workspace.yaml states a UID: the workspace moved before, and keeps the one that it has."""
-    return any((document.value.get("metadata") or {}).get("uid") for document in roots(text, name))
+def _stated(text: bytes, name: str) -> str:
+    """The UID that a workspace.yaml states, "" for none: the workspace moved before, and keeps the one that it has."""
+    found = ((document.value.get("metadata") or {}).get("uid") for document in roots(text, name))
+    return str(next(filter(None, found), ""))
 
 
 def _stating(text: bytes, name: str, uid: str) -> bytes:

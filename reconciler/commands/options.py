@@ -50,6 +50,12 @@ def options(tree: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
     return lambda command: reduce(lambda done, parameter: parameter(done), reversed(found), command)
 
 
+def group_options(group: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A decorator of a command that takes the options of one group, without a file; a variable says one, too."""
+    found = [_parameter(each, envvar=each.variable) for each in (KnownOption(*each) for each in options_of(group))]
+    return lambda command: reduce(lambda done, parameter: parameter(done), reversed(found), command)
+
+
 def nothing(tree: type) -> dict[str, Any]:
     """What was typed where nothing was, for `settings`."""
     return {each.field.name: None for each in known(tree)}
@@ -137,8 +143,8 @@ def _config(tree: type) -> Any:
     )
 
 
-def _parameter(option: KnownOption) -> Any:
-    """The decorator that adds one."""
+def _parameter(option: KnownOption, **extra: Any) -> Any:
+    """The decorator that adds one. `extra`: what click is told besides."""
     field, hint, told = option
     name, form = option.typed, FORMS[told.form]
     # What is no text or number would be taken for one that was typed: it is put in when all is read (see settings).
@@ -151,6 +157,7 @@ def _parameter(option: KnownOption) -> Any:
         "hidden": told.hidden,
         "help": _help(told, form),
         "metavar": told.metavar or None,
+        **extra,
     }
     if hint is bool:
         # On and off, so that what is typed goes before what a file says.

@@ -12,6 +12,7 @@ import json
 import re
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,8 @@ from apiserver.model.commits import NONE
 from apiserver.model.identity import logical_cluster_name
 from reconciler.commands.clone import WorkTree, clone_of
 from reconciler.commands.failure import Failure
+from reconciler.commands.filing.asked import Filed, FiledFile
+from reconciler.commands.filing.telling import told
 from reconciler.commands.validate import recorded_for
 from reconciler.layout import edit
 from reconciler.layout.errors import BadFile
@@ -46,7 +49,7 @@ _FULL = re.compile(r"[0-9a-f]{40}")
 
 class PinDone(NamedTuple):
     """`pin`: what the file says by now; `commit`: the one that was made, "" where it said so already; `note`: what
-    could not be checked, "" for nothing."""
+    could not be checked, "" for nothing; `text`: in a dry run what the file would be."""
 
     workspace: str
     file: str
@@ -54,36 +57,53 @@ class PinDone(NamedTuple):
     pin: Pin | None
     commit: str
     note: str = ""
+    text: bytes | None = None
 
     def render(self, output: str) -> str:
         """`text`, `json` or `yaml`."""
+        if self.text is not None and output != "text":
+            notes = [self.note] if self.note else []
+            return told(Filed([FiledFile(self.file, self.change, self.text)], dry=True, notes=notes), output)
         if output != "text":
             found = {**self._asdict(), "change": self.change.value, "pin": self.pin.as_said() if self.pin else None}
-            found = {name: value for name, value in found.items() if name != "note" or value}
+            found = {name: value for name, value in found.items() if name != "text" and (name != "note" or value)}
             return json.dumps(found, indent=2) + "\n" if output == "json" else yaml.safe_dump(found, sort_keys=False)
         said = ""
         if self.pin is not None:
             until = f" until {self.pin.until}" if self.pin.until else ""
             said = f": commit {self.pin.commit[:_DIGITS]}{until}"
-        what = f"the pin of {self.workspace} is {self.change.value}{said}"
+        what = f"the pin of {self.workspace} {'is' if self.text is None else 'would be'} {self.change.value}{said}"
         made = f"{self.file} says so in commit {self.commit[:_DIGITS]}: git push"
         note = f"{self.note}\n" if self.note else ""
+        if self.text is not None:
+            return f"{what}\n{note}"
         return f"{what}\n{note}{made if self.commit else 'nothing to commit'}\n"
 
 
-def pin(path: str, revision: str, until: str, reason: str) -> PinDone:
+@dataclass(frozen=True, slots=True)
+class PinAsked:
+    """Of the workspace at `path`, or in that directory. `dry`: nothing is written. `folder`: see clone.opened."""
+
+    path: str
+    until: str = ""
+    reason: str = ""
+    dry: bool = False
+    folder: str = ""
+
+
+def pin(asked: PinAsked, revision: str) -> PinDone:
     """Has a workspace's own content served as a commit has it."""
-    return _telling(lambda: _Pinning(path).set(revision, until, reason))
+    return _telling(lambda: _Pinning(asked).set(revision))
 
 
-def suspend(path: str, until: str, reason: str) -> PinDone:
+def suspend(asked: PinAsked) -> PinDone:
     """Has it stay what it is served with now."""
-    return _telling(lambda: _Pinning(path).keep(until, reason))
+    return _telling(lambda: _Pinning(asked).keep())
 
 
-def resume(path: str) -> PinDone:
+def resume(asked: PinAsked) -> PinDone:
     """Has it follow the branch again."""
-    return _telling(lambda: _Pinning(path).write(None, "Resume {}"))
+    return _telling(lambda: _Pinning(asked).write(None, "Resume {}"))
 
 
 def _telling(do: Callable[[], PinDone]) -> PinDone:
@@ -96,10 +116,11 @@ def _telling(do: Callable[[], PinDone]) -> PinDone:
 class _Pinning:
     """Of one workspace, named by its directory or its path."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, asked: PinAsked) -> None:
+        self._asked, name = asked, asked.path
         here = Path(name)
         is_path = not here.exists() and paths.is_path(name)
-        self._clone = clone = WorkTree(*clone_of(Path() if is_path else here))
+        self._clone = clone = WorkTree(*clone_of(Path() if is_path else here, asked.folder))
         head = clone.repo.resolve("HEAD")
         if head is None:
             raise Failure(f"{clone.top} has no commit yet", "a pin names one", 2)
@@ -119,10 +140,10 @@ class _Pinning:
 
     # -- what is asked for
 
-    def set(self, revision: str, until: str, reason: str) -> PinDone:
+    def set(self, revision: str) -> PinDone:
         if self._source is not None:
-            return self._set_there(self._source, Pin(revision, until, reason))
-        found = Pin(self._clone.commit(revision), until, reason)
+            return self._set_there(self._source, self._to(revision))
+        found = self._to(self._clone.commit(revision))
         self._require(found.commit, revision)
         return self.write(found, f"Pin {{}} to {found.commit[:_DIGITS]}")
 
@@ -136,29 +157,33 @@ class _Pinning:
         note = f"whether {source} ever was at it cannot be checked here: the server says so in CommitApplied"
         return self.write(found, f"Pin {{}} to {found.commit[:_DIGITS]}")._replace(note=note)
 
-    def keep(self, until: str, reason: str) -> PinDone:
+    def keep(self) -> PinDone:
         if self._source is not None:
-            there = Pin(self._served_there(self._source), until, reason)
+            there = self._to(self._served_there(self._source))
             return self.write(there, f"Suspend {{}} at {there.commit[:_DIGITS]}")
-        found = Pin(self._served(), until, reason)
+        found = self._to(self._served())
         hint = "it has to have what is served in its history: git pull"
         self._require(found.commit, f"what is served of {self._place.path}", hint)
         return self.write(found, f"Suspend {{}} at {found.commit[:_DIGITS]}")
+
+    def _to(self, commit: str) -> Pin:
+        return Pin(commit, self._asked.until, self._asked.reason)
 
     def write(self, pin: Pin | None, subject: str) -> PinDone:
         """Has workspace.yaml say so, in a commit; every other byte of it stays."""
         place, clone = self._place, self._clone
         file = place.manifest_path
-        if pin == self._pin:
-            return PinDone(place.path, file, ChangeKind.UNCHANGED, pin, "")
-        (clone.top / file).write_bytes(_saying(self._data, file, pin))
+        change = ChangeKind.CONFIGURED if self._pin else ChangeKind.CREATED
+        change = ChangeKind.UNCHANGED if pin == self._pin else change if pin is not None else ChangeKind.DELETED
+        text = (self._data or b"") if pin == self._pin else _saying(self._data, file, pin)
+        if pin == self._pin or self._asked.dry:
+            return PinDone(place.path, file, change, pin, "", text=text if self._asked.dry else None)
+        (clone.top / file).write_bytes(text)
         if self._data is None:
             clone.run("add", "--", file)
         reason = [f"-m{pin.reason}"] if pin is not None and pin.reason else []
         clone.run("commit", "--quiet", f"-m{subject.format(place.path)}", *reason, "--", file)
-        change = ChangeKind.CONFIGURED if self._pin else ChangeKind.CREATED
-        made = clone.repo.resolve("HEAD") or ""
-        return PinDone(place.path, file, change if pin is not None else ChangeKind.DELETED, pin, made)
+        return PinDone(place.path, file, change, pin, clone.repo.resolve("HEAD") or "")
 
     # -- what may be pinned to
 

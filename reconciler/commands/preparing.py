@@ -26,13 +26,12 @@ from reconciler.commands import addresses, forgeplaces, onefile
 from reconciler.commands.certificates import Certificates
 from reconciler.commands.failure import BUSY, Failure
 from reconciler.commands.ports import holder
+from reconciler.commands.remoteaccess import check_access
 from reconciler.commands.settings import Reconciling, UpSettings
 from reconciler.commands.source import Source, check, resolve
 from reconciler.forges.errors import NotSaid
-from reconciler.repository.access import Reaching, RemoteAccess
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.gitversion import require_git
-from reconciler.repository.source import is_url
 from reconciler.signatures.own import CommitKey
 
 if TYPE_CHECKING:
@@ -62,9 +61,11 @@ def prepare(settings: UpSettings) -> PreparedServer:
         server = ServerSettings(**values(common, settings.serving), host=address.host, port=port)
         urls = [server.url, server.local_url]
         repository = _remembered(settings)
-        _check_access(repository, settings.access)
+        check_access(repository, settings.access)
         source = resolve(repository, common.data_dir, common.branch, urls, _commit_key(settings).sign, common.path)
-        return PreparedServer(replace(server, git_dir=source.hosted), source, certificates, listener, new_keys)
+        external = certificates.external.file if certificates.external is not None else None
+        server = replace(server, git_dir=source.hosted, external_authority=external)
+        return PreparedServer(server, source, certificates, listener, new_keys)
     except BaseException:
         listener.close()  # nobody accepts on it
         raise
@@ -106,20 +107,6 @@ def _check_serving(serving: Serving) -> None:
                 read(file)
         except (OSError, ValueError) as error:
             raise Failure(f"{option}: {error}", "mend the file") from error
-
-
-def _check_access(repository: str, access: RemoteAccess) -> None:
-    """With what a URL is reached has to fit it, and be nobody else's to read. Whether it is one says `resolve`."""
-    try:
-        if access.git_ca_file is not None:
-            authorities_in(access.git_ca_file)
-    except (OSError, ValueError) as error:
-        raise Failure(f"--git-ca-file: {error}", "mend the file", 2) from error
-    try:
-        if is_url(repository):
-            Reaching(repository, access).check()
-    except RepositoryError as error:
-        raise Failure(error.what, error.hint, 2) from error
 
 
 def _check_told(reconciling: Reconciling) -> None:

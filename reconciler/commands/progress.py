@@ -6,6 +6,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from apiserver.model.counts import counted
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
@@ -37,14 +39,14 @@ class ProgressBar:
         now = time.monotonic()
         if now - self._last >= _EVERY:
             self._last = now
-            self._console.print(f"loading: {done:,} workspaces after {now - self._began:.0f} s")
+            self._console.print(f"loading: {counted(done, 'workspace')} after {now - self._began:.0f} s")
 
     def _show(self, done: int) -> None:
         if self._bar is None or self._task is None:
             self._bar = _bar(self._console)
-            self._task = self._bar.add_task("loading", total=None)
+            self._task = self._bar.add_task("loading", total=None, done="")
             self._bar.start()
-        self._bar.update(self._task, completed=done)
+        self._bar.update(self._task, completed=done, done=counted(done, "workspace"))
 
     def finish(self) -> None:
         if self._bar is not None:
@@ -59,7 +61,7 @@ def _bar(console: Console) -> Progress:
         progress.SpinnerColumn(),
         progress.TextColumn("loading"),
         progress.BarColumn(),
-        progress.TextColumn("{task.completed:,.0f} workspaces"),
+        progress.TextColumn("{task.fields[done]}"),
         progress.TimeElapsedColumn(),
         console=console,
         transient=True,

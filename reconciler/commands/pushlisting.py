@@ -18,6 +18,7 @@ from typing import Any
 from apiserver.logs.rotated import RotatedFile
 from apiserver.model.brief import brief
 from apiserver.model.commits import shortened
+from apiserver.model.counts import counted
 from apiserver.pushlog import ACCEPTED, REFUSED, UNKNOWN, PushLog
 from reconciler.commands.statuswords import DATA
 
@@ -73,7 +74,8 @@ class ListedPushes:
             return DATA[form]({"pushes": [each.document() for each in self.listed], "unread": self.unread})
         lines = _columns([_HEAD, *(row for each in self.listed for row in _rows(each))]) if self.listed else [_NOBODY]
         if self.unread:
-            lines.append(f"not read: {self.unread} lines that are no records of pushes")
+            unread = counted(self.unread, "line that is no record of a push", "lines that are no records of pushes")
+            lines.append(f"not read: {unread}")
         return "".join(f"{line}\n" for line in lines)
 
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from apiserver.model.commits import shortened
+from apiserver.model.counts import counted
 from apiserver.model.paths import ROOT
 from apiserver.model.plaintext import plain
 from reconciler.commands.failure import Failure
@@ -52,7 +53,7 @@ class LookFound:
         if self.wrong:
             return f"looked at {what}{head}, and {self.served[:_ID] or 'nothing'} is served: {self.wrong}"
         if self.held:
-            some = "1 workspace is held" if self.held == 1 else f"{self.held} workspaces are held"
+            some = counted(self.held, "workspace is held", "workspaces are held")
             holds = some if self.workspace == ROOT else "the workspace is held"
             return f"looked at {what}{head}: {holds}; `treeplane status` says why"
         return f"looked at {what}{head}, and that is served"

@@ -20,11 +20,14 @@ from apiserver.model.redaction import redact
 from reconciler.commands.dataplace import LOCK, RECOVERING, only_one, require_place
 from reconciler.commands.drill import drill, location
 from reconciler.commands.failure import USAGE, Failure
+from reconciler.commands.remoteaccess import check_access, typed
 from reconciler.commands.source import resolve
+from reconciler.drilling.freshclone import CloneAsked
 from reconciler.drilling.rehearsal import KeptAside
 from reconciler.drilling.result import Drill
 from reconciler.drilling.telling import as_text
 from reconciler.encryption.agekeys import AgeIdentity, BadKeyFile, identities
+from reconciler.repository.access import NO_ACCESS, RemoteAccess
 from reconciler.repository.source import kind_of_source
 from reconciler.saving.archive import BadBackup
 from reconciler.saving.puttingback import UNRECORDED
@@ -42,20 +45,22 @@ class BackupGiven:
 
 @dataclass(frozen=True, slots=True)
 class RecoverAsked:
-    """`source`: a clone, or a URL. `backup`: None where there is none. `folder`: in which the fleet stands; "" for the
-    only one."""
+    """`source`: a clone, or a URL, and with what that is reached (`access`). `backup`: None where there is none.
+    `folder`: in which the fleet stands; "" for the only one."""
 
     source: str
     branch: str
     data_dir: Path
     backup: BackupGiven | None
     folder: str = ""
+    access: RemoteAccess = NO_ACCESS
 
 
 def recover(asked: RecoverAsked) -> Iterator[str]:
     """Lines for people, each before what it tells of. Raises Failure, and then the directory is as it was."""
     _require_empty(asked.data_dir)
     asked = replace(asked, folder=location(asked.source, asked.folder)[1])
+    check_access(asked.source, asked.access)
     known = identities_of(asked.backup) if asked.backup is not None else []
     with _filling(asked.data_dir) as (staging, again):
         if again:
@@ -67,7 +72,8 @@ def recover(asked: RecoverAsked) -> Iterator[str]:
         else:
             yield "no backup (--backup): what is named below as not in the repository is lost"
         yield f"what {redact(asked.source)} brings back is looked at:"
-        found = drill(asked.source, asked.branch, beside_of(taken), asked.folder)
+        clone = CloneAsked(asked.source, asked.branch, asked.folder, asked.access)
+        found = drill(clone, beside_of(taken))
         yield as_text(found).rstrip("\n")
         yield from _put_in_place(asked, taken)
         yield from _next(asked, found, taken)
@@ -198,9 +204,10 @@ def _next(asked: RecoverAsked, found: Drill, taken: TakenBackup | None) -> Itera
             f"if there is a copy of keys/, put it at {asked.data_dir / 'keys'} now; without, kubeconfigs and clones of "
             "before are refused, and Secrets that were kept there are gone"
         )
-    yield f"recovered. It serves with:\n  {shlex.join(words)}"
+    line = f"{shlex.join(words)}{typed(asked.access)}"
+    yield f"recovered. It serves with:\n  {line}"
     if found.holder:
         yield (
             f"the fleet is held by {found.holder}, as its status branch says: where that may still run, this server "
-            f"only observes. When it is gone for good:\n  {shlex.join([*words, '--take-over', found.holder])}"
+            f"only observes. When it is gone for good:\n  {line} --take-over {shlex.quote(found.holder)}"
         )

@@ -46,13 +46,15 @@ _DIGITS = 10
 @dataclass(frozen=True, slots=True)
 class RestoreAsked:
     """`name`: the workspace's directory, or its path. `revision`: what it is to be as. `predecessor`: also where that
-    was another workspace of its path. `allowed`: hashes of deletions. `dry`: nothing is committed."""
+    was another workspace of its path. `allowed`: hashes of deletions. `dry`: nothing is committed. `folder`: see
+    clone.opened."""
 
     name: str
     revision: str
     predecessor: bool = False
     allowed: tuple[str, ...] = ()
     dry: bool = False
+    folder: str = ""
 
 
 def restore(asked: RestoreAsked) -> RestoreDone:
@@ -75,7 +77,7 @@ class _Restore:
     found: Restoration = field(init=False)
 
     def run(self) -> RestoreDone:
-        self.clone = WorkTree(*clone_of(_above(self.asked.name)))
+        self.clone = WorkTree(*clone_of(_above(self.asked.name), self.asked.folder))
         self.commit = self.clone.commit(self.asked.revision)
         ends = proposed(self.clone.repo, self.scratch / "repo", self._made)
         files = self.found.made.files

@@ -20,12 +20,14 @@ _SECONDS = 2.0
 
 class ServedAt(NamedTuple):
     """`url`: for clients; `local_url`: on this machine. `authority`: the file with what vouches for the server at
-    `url`; "": the system does; None: the fleet's CA, as for `local_url`. `log`: the file that it logs to; "": none."""
+    `url`; "": the system does; None: the fleet's CA, as for `local_url`. `log`: the file that it logs to; "": none.
+    `given`: certificates that it was given, by the fields of GivenCertificates."""
 
     url: str
     local_url: str
     authority: str | None = None
     log: str = ""
+    given: dict[str, str] = {}  # noqa: RUF012 - a NamedTuple's default, which nobody changes
 
     def write(self, data_dir: Path) -> None:
         write_private(data_dir / _NAME, json.dumps(self._asdict(), indent=2).encode() + b"\n")

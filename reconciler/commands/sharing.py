@@ -15,18 +15,20 @@ import click
 from reconciler.commands.failure import Failure
 from reconciler.commands.snapshot import snapshot
 from reconciler.plugin import claims as permission_claims
-from reconciler.plugin.bind import WantedBinding
+from reconciler.plugin.bind import WantedBinding, manifest_of
 from reconciler.plugin.bind import bind as bind_export
 from reconciler.plugin.claims import ACCEPTED, REJECTED
 from reconciler.plugin.errors import ended
 from reconciler.plugin.kubeconfigs import KubeconfigFiles
-from reconciler.plugin.saying import FORMS, say, tell
+from reconciler.plugin.saying import FORMS, say, saying, tell
 from reconciler.plugin.session import Session
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 _kubeconfig = click.option("--kubeconfig", default="", help="The file to read instead of $KUBECONFIG.")
+
+_output = click.option("--output", "-o", type=click.Choice(FORMS), default="table", show_default=True, help="The form.")
 
 
 def _duration(_context: click.Context, _option: click.Parameter, text: str) -> float:
@@ -58,6 +60,8 @@ def _ask(kubeconfig: str, run: Callable[[Session], None]) -> None:
 @click.option("--accept-all-permission-claims", "every", flag_value=ACCEPTED, help="Accept all that the export claims.")
 @click.option("--reject-all-permission-claims", "every", flag_value=REJECTED, help="Reject all that the export claims.")
 @click.option("--timeout", default="30s", show_default=True, callback=_duration, help="How long it may take.")
+@click.option("--dry-run", "dry", is_flag=True, help="Bind nothing; with -o yaml or json, show what would be made.")
+@_output
 @_kubeconfig
 def bind(what: tuple[str, ...], name: str, every: str | None, timeout: float, kubeconfig: str, **given: Any) -> None:
     """Bind another workspace's APIExport in the current one."""
@@ -68,7 +72,17 @@ def bind(what: tuple[str, ...], name: str, every: str | None, timeout: float, ku
             raise click.UsageError("name one export, like root:shop:databases")
     accepted, rejected = given["accept_permission_claim"], given["reject_permission_claim"]
     wanted = WantedBinding(reference, name, accepted, rejected, every or "", timeout)
-    _ask(kubeconfig, lambda session: bind_export(session, wanted, say))
+    output, dry = given["output"], given["dry"]
+
+    def run(session: Session) -> None:
+        if dry and output == "table":
+            say(f"apibinding {manifest_of(session, wanted)['metadata']['name']} created (dry run)")
+            return
+        made = manifest_of(session, wanted) if dry else bind_export(session, wanted, saying(output))
+        if output != "table":
+            tell(made, output)
+
+    _ask(kubeconfig, run)
 
 
 @click.group()
@@ -79,7 +93,7 @@ def claims() -> None:
 @claims.command("get")
 @click.argument("what", type=click.Choice(["apibinding"]), default="apibinding")
 @click.argument("name", default="")
-@click.option("--output", "-o", type=click.Choice(FORMS), default="table", show_default=True, help="The form.")
+@_output
 @_kubeconfig
 def get_claims(what: str, name: str, output: str, kubeconfig: str) -> None:  # noqa: ARG001
     """List the claims of the APIBinding NAME, or of all there are."""
@@ -99,11 +113,14 @@ def _answering(verb: str, state: str) -> click.Command:
     @click.argument("name")
     @click.option("--resource", default="", metavar="RESOURCE.GROUP", help="The claim on this resource.")
     @click.option("--identity-hash", default="", help="The claim of this identity.")
+    @_output
     @_kubeconfig
-    def answer(name: str, resource: str, identity_hash: str, kubeconfig: str) -> None:
+    def answer(name: str, resource: str, identity_hash: str, output: str, kubeconfig: str) -> None:
         def run(session: Session) -> None:
             said = permission_claims.answer_claims(session, name, state, resource=resource, identity=identity_hash)
-            say(said)
+            saying(output)(said)
+            if output != "table":
+                tell(permission_claims.rows(session, name), output)
 
         _ask(kubeconfig, run)
 

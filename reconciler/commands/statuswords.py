@@ -12,6 +12,7 @@ import yaml
 
 from apiserver.complaints.complaint import Complaint, Complaints
 from apiserver.model.commits import shortened
+from apiserver.model.counts import counted
 from apiserver.model.plaintext import plain
 
 _WIDTH = 700
@@ -24,7 +25,8 @@ def table(found: Complaints) -> str:
 
 def _lines(found: Complaints) -> Iterator[str]:
     at = f" at {shortened(found.commit, _ID)}" if found.commit else ""
-    served = f"{found.workspaces} workspaces are served{at}" if found.workspaces else f"served{at}"
+    some = counted(found.workspaces, "workspace is ", "workspaces are ") if found.workspaces else ""
+    served = f"{some}served{at}"
     if not found.listed:
         yield f"nothing is wrong; {served}" if found.workspaces or found.commit else "nothing is wrong"
     wide = max((len(each.kind) for each in found.listed), default=0)

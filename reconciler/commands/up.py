@@ -14,7 +14,7 @@ import socket
 import sys
 import time
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,12 +22,14 @@ from urllib.parse import urlsplit
 
 import click
 
+from apiserver.complaints.machine import GivenCertificates
 from apiserver.launch import spawn
 from apiserver.logs.outlets import Outlets
 from apiserver.metrics import place
 from apiserver.metrics.machine import ENDS
 from apiserver.model.brief import brief
 from apiserver.model.commits import shortened
+from apiserver.model.counts import counted
 from apiserver.model.redaction import redact
 from apiserver.options import values
 from apiserver.proxyprotocol import Proxies
@@ -94,9 +96,9 @@ class _Run:
             raise Failure(str(error), f"move {kubeconfig} away") from error
         authority = self._certificates.authority(self._server.url)
         vouching, log_file = str(authority.resolve()) if authority else "", self._settings.logging.log_file
-        ServedAt(
-            self._server.url, self._server.local_url, vouching, str(log_file.absolute()) if log_file else ""
-        ).write(self._settings.common.data_dir)
+        log, given = str(log_file.absolute()) if log_file else "", _given(self._server)
+        served = ServedAt(self._server.url, self._server.local_url, vouching, log, given)
+        served.write(self._settings.common.data_dir)
         if self._new_keys and (self._settings.common.data_dir / "store").exists():
             self._say(
                 f"{self._certificates.keys.directory} is new, since it had no keys: kubeconfigs, clones and tokens of "
@@ -193,11 +195,12 @@ class _Run:
             case "loaded":
                 progress.finish()
                 at = shortened(event["commit"], 10)
-                self._say(f"loaded {event['workspaces']} workspaces at {at} in {event['seconds']} s")
+                self._say(f"loaded {counted(event['workspaces'], 'workspace')} at {at} in {event['seconds']} s")
                 for path, problems in [*event["held"].items()][:_SHOWN]:
                     self._say(self._held_line(path, problems))
                 if len(event["held"]) > _SHOWN:
-                    self._say(f"and {len(event['held']) - _SHOWN} more are held back: kubectl ws tree says which")
+                    more = counted(len(event["held"]) - _SHOWN, "more is", "more are")
+                    self._say(f"and {more} held back: kubectl ws tree says which")
                 self._say("in a second terminal:\n" + words.next_steps(kubeconfig.resolve(), self._clone_line()))
             case "held":
                 self._happened(HELD, self._held_line(event["workspace"], event["problems"]))
@@ -241,6 +244,11 @@ class _Run:
 
     def _on_signal(self, *_: object) -> None:
         self._stopping = True
+
+
+def _given(server: ServerSettings) -> dict[str, str]:
+    given = GivenCertificates.of(server)
+    return {each.name: str(file) for each in fields(given) if (file := getattr(given, each.name)) is not None}
 
 
 def _among_proxies(server: ServerSettings, listener: socket.socket) -> bool:

@@ -22,6 +22,7 @@ import yaml
 
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef, own
+from apiserver.model.counts import counted
 from apiserver.stores import open_at
 from reconciler.commands import fleetfolder
 from reconciler.commands.answers import deletions
@@ -81,10 +82,10 @@ class Checked:
             lines += [*told_moves(self.moves, self.renames), *deletions(self.refused)]
             lines += [*self.unchecked, *(f"warning: {each}" for each in self.warnings)]
             count, warned = len(mistakes), len(self.warnings)
-            errors = f"{count} error{'s' if count != 1 else ''}" if count else "no errors"
-            errors += f" and {warned} warning{'s' if warned != 1 else ''}" if warned else ""
+            errors = counted(count, "error") if count else "no errors"
+            errors += f" and {counted(warned, 'warning')}" if warned else ""
             compared = f", compared with {self.base:.10}" if self.base else ""
-            lines.append(f"{errors} in {self.workspaces} workspaces{compared}")
+            lines.append(f"{errors} in {counted(self.workspaces, 'workspace')}{compared}")
             return "\n".join(lines) + "\n"
         found: dict[str, Any] = {"problems": [each.as_json() for each in self.problems], "workspaces": self.workspaces}
         found |= {"unchecked": [*self.unchecked]} if self.unchecked else {}

@@ -15,6 +15,7 @@ from reconciler.commands.failure import Failure
 from reconciler.commands.filing.asked import FilingAsked
 from reconciler.commands.filing.desk import Desk, desk_for
 from reconciler.commands.filing.telling import told
+from reconciler.commands.forms import FORMS
 from reconciler.layout import edit
 from reconciler.layout.tree import WORKSPACE_FILES
 from reconciler.layout.workspace import declaration
@@ -31,7 +32,7 @@ _PROGRAM = "treeplane ws create"
 def create_workspace(arguments: list[str]) -> None:
     """Raises Failure, SystemExit."""
     options = _parser().parse_args(arguments)
-    asks = not (options.dry_run or options.clone or options.data_dir or options.parent)
+    asks = not (options.dry_run or options.clone or options.data_dir or options.parent or options.folder)
     if asks:
         try:
             code = ended(lambda: _made(options))
@@ -53,7 +54,7 @@ def _made(options: argparse.Namespace) -> None:
         raise _AsFiles(str(error)) from error
     except (KubeconfigError, Unreachable) as error:
         try:
-            with desk_for(FilingAsked(dry=True)):  # there is a fleet here to write to
+            with desk_for(FilingAsked(dry=True, folder=options.folder)):  # there is a fleet here to write to
                 pass
         except Failure:
             raise error from None
@@ -74,14 +75,29 @@ def _parser() -> argparse.ArgumentParser:
         help="what the server serves from (default: $TREEPLANE_DATA_DIR or .treeplane)",
     )
     files.add_argument("--keys", type=Path, metavar="DIR", help="its keys (default: DATA-DIR/keys)")
+    files.add_argument(
+        "--path", dest="folder", type=_folder, default="", metavar="FOLDER",
+        help="the folder of the repository in which the fleet stands (default: the one around here, or the only one)",
+    )  # fmt: skip
     files.add_argument("--dry-run", action="store_true", help="write nothing; with -o, show each file as it would be")
-    files.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table")
     return parser
+
+
+def _folder(text: str) -> str:
+    try:
+        found: str = FORMS["folder"].read(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return found
+
+
+def _asked(options: argparse.Namespace) -> FilingAsked:
+    return FilingAsked(options.clone, options.data_dir, options.keys, options.dry_run, options.folder)
 
 
 def _file(options: argparse.Namespace) -> None:
     _require_for_files(options)
-    asked = FilingAsked(options.clone, options.data_dir, options.keys, options.dry_run)
+    asked = _asked(options)
     parent = options.parent or _current(options.kubeconfig)
     with desk_for(asked) as desk:
         path = put_workspace(desk, parent, wanted_workspace(options))

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 from apiserver.model import marks, paths
+from apiserver.model.counts import counted
 from apiserver.model.keys import Internal, Key
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
@@ -79,8 +80,8 @@ class Departed:
             return None
         if key.resource == _GONE:
             more = f" and {went.count - len(went.names)} more" if went.count > len(went.names) else ""
-            noun = "workspace" if went.count == 1 else "workspaces"
-            said = WORKSPACES_DELETED, f"{went.count} {noun} went: {', '.join(went.names)}{more}"
+            said = WORKSPACES_DELETED, f"{counted(went.count, 'workspace')} went: {', '.join(went.names)}{more}"
         else:
-            said = OBJECTS_DELETED, f"{went.count} objects that files declared went with commit {record.commit:.10}"
+            objects = counted(went.count, "object")
+            said = OBJECTS_DELETED, f"{objects} that files declared went with commit {record.commit:.10}"
         return Notice(record.cluster, where, *said, revision=went.first)

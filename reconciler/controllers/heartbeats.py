@@ -10,9 +10,8 @@ import threading
 import time
 from dataclasses import dataclass
 
+from apiserver.model.conditions import NOT_ASKED
 from reconciler.plan.placement import Seen, Sight
-
-NOT_ASKED = "it has not been asked yet"
 
 
 @dataclass(slots=True)

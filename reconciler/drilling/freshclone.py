@@ -9,10 +9,12 @@ count, too. Nothing is written to the source.
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from reconciler.layout.fleet import STATUS_BRANCH, status_place
+from reconciler.repository.access import NO_ACCESS, RemoteAccess
 from reconciler.repository.errors import StatusAway
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.objects import Repository
@@ -58,10 +60,20 @@ class FreshClone(NamedTuple):
     unpushed: Unpushed | None = None
 
 
-def clone(source: str, branch: str, scratch: Path, folder: str = "", unpushed: Path | None = None) -> FreshClone:
-    """`source`: a URL, or the path of a repository; `folder`: of it, in which the fleet stands; `unpushed`: what a
-    backup has besides, a file. Raises NothingRecorded, Undecided and RepositoryError."""
-    mirror = _copied(source, branch, scratch, folder)
+@dataclass(frozen=True, slots=True)
+class CloneAsked:
+    """`source`: a URL, or the path of a repository; `folder`: of it, in which the fleet stands. `access`: with what a
+    URL is reached."""
+
+    source: str
+    branch: str
+    folder: str = ""
+    access: RemoteAccess = NO_ACCESS
+
+
+def clone(asked: CloneAsked, scratch: Path, unpushed: Path | None = None) -> FreshClone:
+    """`unpushed`: what a backup has besides, a file. Raises NothingRecorded, Undecided and RepositoryError."""
+    branch, mirror = asked.branch, _copied(asked, scratch)
     head = mirror.newest(branch)
     if head is None:
         there = ", ".join(mirror.branches()) or "none"
@@ -119,9 +131,10 @@ def _brought(repo: Repository, lost: str | None, published: str | None, status: 
     return Unpushed(lost, counts, more)
 
 
-def _copied(source: str, branch: str, scratch: Path, folder: str) -> Mirror:
+def _copied(asked: CloneAsked, scratch: Path) -> Mirror:
     """A mirror of the source, or of a copy of it."""
-    if kind_of_source(source) == "url":
-        return Mirror(scratch, source, branch, STATUS_BRANCH, folder=folder)
-    rehost(Path(source).resolve(), scratch / _COPY, branch)
-    return Mirror(scratch, str(scratch / _COPY), branch, STATUS_BRANCH, folder=folder)
+    source = asked.source
+    if kind_of_source(source) != "url":
+        rehost(Path(source).resolve(), scratch / _COPY, asked.branch)
+        source = str(scratch / _COPY)
+    return Mirror(scratch, source, asked.branch, STATUS_BRANCH, folder=asked.folder, access=asked.access)

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from apiserver.model import clock
+from apiserver.model.counts import counted
 from reconciler.drilling.comparison import CHANGED, MADE, MISSING, RecordDifference
 from reconciler.drilling.freshclone import Unpushed
 from reconciler.drilling.keysneeded import NeededKey
@@ -48,12 +49,12 @@ FORMS: Mapping[str, Callable[[Drill], str]] = {"text": as_text, "json": as_json,
 
 def _lines(drill: Drill) -> Iterator[str]:
     found = drill.found
-    was = f"{found.workspaces} workspaces" + (f", {found.held} held as they were" if found.held else "")
+    was = counted(found.workspaces, "workspace") + (f", {found.held} held as they were" if found.held else "")
     if drill.same:
         yield f"recovery gives what is recorded, byte for byte: {was}"
     else:
         count = len(found.differences) + len(found.lost)
-        yield f"recovery does not give what is recorded: {_many(count, 'difference')}, {was}"
+        yield f"recovery does not give what is recorded: {counted(count, 'difference')}, {was}"
     yield from _wrong(drill)
     if found.ours is False:
         yield f"  {drill.point.status_branch} is not signed by keys/commits: somebody else wrote it, or had another key"
@@ -70,7 +71,7 @@ def _wrong(drill: Drill) -> Iterator[str]:
     for each in drill.found.differences[:_FILES]:
         yield f"  {each.file} {_WORDS[each.what]}{_fields(each)}"
     if len(drill.found.differences) > _FILES:
-        yield f"  and {len(drill.found.differences) - _FILES} more files"
+        yield f"  and {counted(len(drill.found.differences) - _FILES, 'more file')}"
 
 
 def _fields(found: RecordDifference) -> str:
@@ -96,11 +97,11 @@ def _point(point: RecoveryPoint) -> Iterator[str]:
         yield f"  the branch is at {head}, which does not contain that commit: it was rewritten"
     elif point.behind:
         are = "is" if point.behind == 1 else "are"
-        yield f"  {_many(point.behind, 'commit')} up to {head}, {_duration(point.late)} later, {are} not recorded"
+        yield f"  {counted(point.behind, 'commit')} up to {head}, {_duration(point.late)} later, {are} not recorded"
     else:
         yield "  that is the head of the branch: no commit is behind it"
     if point.arriving:
-        yield f"  {_many(point.arriving, 'commit')} of these {_were(point.arriving)} being loaded"
+        yield f"  {counted(point.arriving, 'commit')} of these {_were(point.arriving)} being loaded"
 
 
 def _backup(drill: Drill) -> Iterator[str]:
@@ -114,7 +115,7 @@ def _backup(drill: Drill) -> Iterator[str]:
         yield f"of the backup does not come back what was not pushed: {unpushed.why}"
     elif unpushed.counts:
         yield (
-            f"of the backup {_many(unpushed.more, 'status commit')} up to {unpushed.commit:.{_DIGITS}} that "
+            f"of the backup {counted(unpushed.more, 'status commit')} up to {unpushed.commit:.{_DIGITS}} that "
             f"{_were(unpushed.more)} not pushed {'comes' if unpushed.more == 1 else 'come'} back"
         )
     elif unpushed.commit:
@@ -157,10 +158,6 @@ def _named(names: tuple[str, ...]) -> str:
 def _cut(lines: Iterable[str], most: int) -> list[str]:
     found = [*lines]
     return found if len(found) <= most else [*found[:most], f"and {len(found) - most} more"]
-
-
-def _many(count: int, one: str) -> str:
-    return f"{count} {one}{'s' if count != 1 else ''}"
 
 
 def _duration(seconds: int) -> str:

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from apiserver.model import paths
+from apiserver.model.counts import counted
 from reconciler.history.fleet import FleetHistory
 from reconciler.history.follow import TouchedWorkspace, followed, is_fed
 from reconciler.history.kinds import AskedObjects, DeclaredId, workspace_id
@@ -59,7 +60,7 @@ def _entry(found: _Found, commit: ToldCommit, people: People, whole: bool) -> Lo
     workspaces = tuple(_written(each, writers) for each in found.workspaces)
     unmet = writers.unmet(each.path for each in workspaces) if whole and not found.more else []
     fits = (f"{each.user} is said to have written {_name(each)}, which it does not change" for each in unmet)
-    more = [f"and {len(unmet) - _UNMET} more such claims"] if len(unmet) > _UNMET else []
+    more = [f"and {counted(len(unmet) - _UNMET, 'more such claim')}"] if len(unmet) > _UNMET else []
     return LogEntry(commit, workspaces, found.more, (*found.notes, *islice(fits, _UNMET), *more))
 
 

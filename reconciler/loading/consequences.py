@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from apiserver.model.counts import counted
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.registry.workspacetypes import TypeRef
 from reconciler.layout.errors import LayoutError
@@ -110,7 +111,7 @@ def waiting_lines(waiting: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _line(cause: str, waiting: Sequence[str]) -> str:
-    some = "1 workspace waits" if len(waiting) == 1 else f"{len(waiting)} workspaces wait"
+    some = counted(len(waiting), "workspace waits", "workspaces wait")
     named = ", ".join(sorted(waiting)[:_NAMED])
     more = f" and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
     return f"{some} for workspace {cause}, which is held: {named}{more}"

@@ -17,7 +17,7 @@ from apiserver.model.origins import Origin
 from apiserver.model.remembered import Remembered, footprint
 from reconciler.layout import manifest
 from reconciler.layout.errors import BadFile, LayoutError
-from reconciler.layout.inputs import InputFinder, Inputs, files_of
+from reconciler.layout.inputs import InputFinder, Inputs, files_of, is_in
 from reconciler.layout.manifest import SEALED, Manifest
 from reconciler.layout.source import Piece
 from reconciler.layout.tree import RENDERED_BY, WorkspaceDir, WorkspaceTree
@@ -156,6 +156,8 @@ def _outside(tree: WorkspaceTree, inputs: Inputs) -> str:
     if not inputs.outside:
         return ""
     named = ", ".join(inputs.outside[:3]) + (" and more" if len(inputs.outside) > 3 else "")
+    if tree.folder and tree.is_fleets and not any(is_in(each, tree.folder) for each in inputs.outside):
+        return f"it names {named}, which is outside of the fleet's folder {tree.folder}: {_NO_SOURCE}"
     return f"it names {named}, which is not this workspace's: {_NO_SOURCE if tree.is_fleets else _NOT_THERE}"
 
 

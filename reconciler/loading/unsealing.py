@@ -15,6 +15,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from apiserver.model.counts import counted
 from apiserver.schema.defaults import copy_json
 from reconciler.encryption.agekeys import AgeIdentity
 from reconciler.encryption.document import EncryptedFile, OpenedFile
@@ -98,7 +99,7 @@ class Unsealing:
         """What is encrypted for others, in words; `path`: of the workspace."""
         files = {file: locked for (file, _, _), locked in self._locked.items()}
         told = [self._told(file, locked, path) for file, locked in sorted(files.items())[:_MOST_TOLD]]
-        return [*told, f"and {len(files) - len(told)} more files"] if len(files) > len(told) else told
+        return [*told, f"and {counted(len(files) - len(told), 'more file')}"] if len(files) > len(told) else told
 
     def _file(self, sealed: SealedIn, manifest: Manifest) -> OpenedFile | LockedFile | UnfitFile:
         found = self._files.get(sealed.data)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
+from apiserver.model.counts import counted
 from apiserver.model.keys import Key
 from apiserver.registry.intents import Intent
 from reconciler.plan.deletions import ALLOW
@@ -38,12 +39,13 @@ def message(writes: Collection[Intent], path_of: Callable[[str], str], allowed: 
     if len(lines) == 1:
         return with_trailers(f"{verb.capitalize()} {resource} {name} in {path}", [], trailers)
     workspaces = sorted({line[3] for line in lines})
-    where = workspaces[0] if len(workspaces) == 1 else f"{len(workspaces)} workspaces"
+    where = workspaces[0] if len(workspaces) == 1 else counted(len(workspaces), "workspace")
     many = len(workspaces) > 1
     listed = [f"{verb} {resource} {name}" + (f" in {path}" if many else "") for verb, resource, name, path in lines]
     rest = [f"and {len(listed) - _LISTED} more"] if len(listed) > _LISTED else []
     whose = f" for {len(who)} users" if len(who) > 1 else ""
-    return with_trailers(f"Write {len(lines)} objects{whose} in {where}", [*listed[:_LISTED], *rest], trailers)
+    subject = f"Write {counted(len(lines), 'object')}{whose} in {where}"
+    return with_trailers(subject, [*listed[:_LISTED], *rest], trailers)
 
 
 def _written(intent: Intent, path_of: Callable[[str], str]) -> WrittenBy:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from apiserver.model.counts import counted
 from apiserver.model.storagenames import EXPORTS, SYNC_TARGETS
 
 PROTECTED = "treeplane.dev/protected"
@@ -73,7 +74,7 @@ class RefusedDeletion(NamedTuple):
         objects = len(self.losses) - copies
         counts = [(objects, "object", "objects")] if objects or not copies else []
         counts += [(copies, "copy on a cluster", "copies on clusters")] if copies else []
-        return " and ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts)
+        return " and ".join(counted(*each) for each in counts)
 
     def lines(self) -> list[str]:
         return sorted(str(loss.line) for loss in self.losses)
@@ -126,15 +127,15 @@ def is_digest(text: str) -> bool:
 
 def refusal(losses: Sequence[Loss], total: int, limits: Limits) -> str:
     """Why these losses of a workspace with `total` objects have to be allowed; "" if they need not."""
-    counted = [loss for loss in losses if not loss.free]
-    protected = [loss for loss in counted if loss.protected]
+    weighed = [loss for loss in losses if not loss.free]
+    protected = [loss for loss in weighed if loss.protected]
     if protected:
         first = protected[0]
         more = f" and {len(protected) - 1} more" if len(protected) > 1 else ""
         return f"{str(first.line).removeprefix(first.line.path + ' ')}{more} is protected: {first.protected}"
-    if len(counted) > limits.objects:
+    if len(weighed) > limits.objects:
         return f"spec.safety.maxDeletedObjects allows {limits.objects} in one commit"
-    if len(counted) >= SHARE_FROM and len(counted) * 100 > limits.share * total:
+    if len(weighed) >= SHARE_FROM and len(weighed) * 100 > limits.share * total:
         return f"spec.safety.maxDeletedShare allows {limits.share} % of its {total} objects in one commit"
     return ""
 

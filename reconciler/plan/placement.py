@@ -27,7 +27,7 @@ from typing import Any
 
 from apiserver.auth.workspaces import USER_PREFIX
 from apiserver.model import clock, conditions, marks, selectors
-from apiserver.model.conditions import Condition, condition
+from apiserver.model.conditions import NOT_ASKED, Condition, condition
 from apiserver.model.identity import sync_target_key
 from apiserver.model.kinds import GroupResource
 from reconciler.plan import ownedits
@@ -57,7 +57,7 @@ class Seen:
 
     sight: Sight = Sight.UNKNOWN
     silent: float = 0.0
-    why: str = "it has not been asked yet"
+    why: str = NOT_ASKED
     reason: str = ""
 
 

@@ -57,10 +57,15 @@ class WantedBinding:
         }
 
 
-def bind(session: Session, wanted: WantedBinding, say: Callable[[str], None]) -> None:
-    """Returns when it is bound. Raises PluginError."""
+def manifest_of(session: Session, wanted: WantedBinding) -> Object:
+    """What `bind` makes. Raises PluginError."""
     wanted.check()
-    manifest = wanted.manifest(_claims(session, wanted))
+    return wanted.manifest(_claims(session, wanted))
+
+
+def bind(session: Session, wanted: WantedBinding, say: Callable[[str], None]) -> Object:
+    """The APIBinding, once it is bound. Raises PluginError."""
+    manifest = manifest_of(session, wanted)
     name = manifest["metadata"]["name"]
     answer = session.client.send("POST", session.within(BINDINGS), manifest)
     if answer.status != 201:
@@ -74,6 +79,7 @@ def bind(session: Session, wanted: WantedBinding, say: Callable[[str], None]) ->
             NOT_READY,
         )
     say(f"{name} created and bound.")
+    return seen
 
 
 def _claims(session: Session, wanted: WantedBinding) -> list[Object]:

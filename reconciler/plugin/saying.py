@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from reconciler.plugin import yamltext
@@ -19,6 +20,11 @@ def say(text: str) -> None:
 def warn(text: str) -> None:
     """Beside the output."""
     print(shown(text), file=sys.stderr)  # noqa: T201
+
+
+def saying(form: str) -> Callable[[str], None]:
+    """Where words go that are not what was asked for: into the output of a table, beside data."""
+    return say if form == "table" else warn
 
 
 def tell(data: Any, form: str) -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import NamedTuple
 
 from reconciler.plugin.creating import WantedWorkspace, create
 from reconciler.plugin.errors import USAGE, PluginError, ended
@@ -24,7 +25,7 @@ from reconciler.plugin.kubeconfigs import KubeconfigFiles
 from reconciler.plugin.moving import use, use_at
 from reconciler.plugin.picking import pick
 from reconciler.plugin.places import children
-from reconciler.plugin.saying import FORMS, say, tell
+from reconciler.plugin.saying import FORMS, say, saying, tell
 from reconciler.plugin.session import Session, ShownWorkspace
 from reconciler.plugin.tree import ShownTree
 
@@ -67,7 +68,7 @@ def _move(arguments: list[str], program: str) -> None:
     parser.add_argument("--short", action="store_true", help="print the path alone")
     parser.add_argument("-f", "--full", action="store_true", help="tree: full paths")
     parser.add_argument("-i", "--interactive", action="store_true", help="pick a workspace with the arrow keys")
-    parser.add_argument("-o", "--output", choices=FORMS, default="table", help="where one is, or the tree, as data")
+    _output(parser, "where one is, or the tree, as data")
     when = parser.add_mutually_exclusive_group()
     when.add_argument("--at", default="", metavar="REV", help="as a commit has it: an id, a branch, a tag, pull/NUMBER")
     when.add_argument("--now", action="store_true", help="as it is served")
@@ -133,6 +134,7 @@ def creation_parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument("--location-selector", default="", metavar="SELECTOR", help="labels of the Shard that it is on")
     parser.add_argument("--create-context", default="", metavar="CONTEXT", help="a context of that name for it")
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS", help="how long to wait (default: 60)")
+    _output(parser, "the workspace as data")
     return parser
 
 
@@ -145,30 +147,54 @@ def wanted_workspace(options: argparse.Namespace) -> WantedWorkspace:
 
 def make(options: argparse.Namespace) -> None:
     """Through the API. Raises PluginError."""
-    session = _session(options)
-    create(session, wanted_workspace(options), say)
+    session, says = _session(options), saying(options.output)
+    made = create(session, wanted_workspace(options), says)
     if options.create_context:
         server = session.url(f"{session.path()}:{options.name}")
-        _add_context(session, options.create_context, server, overwrite=options.ignore_existing, enter=options.enter)
+        context = NewContext(options.create_context, server, options.ignore_existing, options.enter)
+        says(context.said(*context.add(session.config)))
     elif options.enter:
         place: ShownWorkspace = use(session, options.name)
-        say(place.told())
+        says(place.told())
+    if options.output != "table":
+        tell(made, options.output)
 
 
 def _create_context(arguments: list[str], program: str) -> None:
     parser = _parser(program, "Writes a context for the current workspace into the kubeconfig, and goes there.")
     parser.add_argument("name", nargs="?", default="", metavar="NAME", help="(default: the workspace's path)")
     parser.add_argument("--overwrite", action="store_true", help="change the one that is there")
+    _output(parser, "what was done, as data")
     options = parser.parse_args(arguments)
     session = _session(options)
     session.within("")
-    server = session.url(session.here)
-    _add_context(session, options.name or session.here, server, overwrite=options.overwrite, enter=True)
+    context = NewContext(options.name or session.here, session.url(session.here), options.overwrite, enter=True)
+    there, moved = context.add(session.config)
+    if options.output == "table":
+        say(context.said(there, moved))
+    else:
+        done = {"context": context.name, "server": context.server, "created": not there, "switched": moved}
+        tell(done, options.output)
 
 
-def _add_context(session: Session, name: str, server: str, *, overwrite: bool, enter: bool) -> None:
-    there, moved = session.config.add(name, server, overwrite=overwrite, enter=enter)
-    say(f'{"Updated" if there else "Created"} context "{name}"{" and switched to it" if moved else ""}.')
+class NewContext(NamedTuple):
+    """`overwrite`: one that is there may be changed. `enter`: it is the current one then."""
+
+    name: str
+    server: str
+    overwrite: bool
+    enter: bool
+
+    def add(self, config: KubeconfigFiles) -> tuple[bool, bool]:
+        """Whether it was there, and whether another one was the current one."""
+        return config.add(self.name, self.server, overwrite=self.overwrite, enter=self.enter)
+
+    def said(self, there: bool, moved: bool) -> str:
+        return f'{"Updated" if there else "Created"} context "{self.name}"{" and switched to it" if moved else ""}.'
+
+
+def _output(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("-o", "--output", choices=FORMS, default="table", help=what)
 
 
 def _parser(program: str, description: str, epilog: str = "") -> argparse.ArgumentParser:

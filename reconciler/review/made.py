@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from apiserver.model import conditions
+from apiserver.model.counts import counted
 from apiserver.model.keys import Key
 from apiserver.model.origins import file_of
 from apiserver.model.storagenames import BINDINGS
@@ -68,7 +69,7 @@ class _Making:
             tuple(sorted(self._warnings(), key=lambda each: (each.path, each.file, each.text))),
             {path: refused for path, refused in foreseen.found.refused.items() if path in held},
             foreseen.found.renames,
-            (*ends.notes, *self._notes(), *([f"{more} older commits are not listed"] if more else [])),
+            (*ends.notes, *self._notes(), *_unlisted(more)),
             tuple(_brings(ends, brings)),
             self._once.waiting,
         )
@@ -156,6 +157,10 @@ class _Making:
         undecided = self._foreseen.placed[0].undecided
         if self._foreseen.targets and self._ends.recorded is not None and undecided:
             yield _UNDECIDED
+
+
+def _unlisted(older: int) -> list[str]:
+    return [counted(older, "older commit is not listed", "older commits are not listed")] if older else []
 
 
 def _brings(ends: Ends, commits: Iterable[str]) -> Iterator[ReviewedCommit]:

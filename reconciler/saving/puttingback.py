@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from apiserver.model.counts import counted
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Put, PutRow, Store
 from reconciler.saving.lines import operations
@@ -55,7 +56,8 @@ class PuttingBack:
                     back += 1
                 else:
                     missing.append(op.key)
-        said = f"of the backup {back} objects came back that were made through the API"
+        came = counted(back, "object came back that was", "objects came back that were")
+        said = f"of the backup {came} made through the API"
         if missing:
             named = ", ".join(f"{key.resource} {key.namespace}/{key.name}" for key in missing[:10])
             said += f"; {len(missing)} did not, whose workspaces are not in the repository: {named}"

@@ -17,8 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.room import plenty
 
+from apiserver.auth import pki
 from apiserver.auth.rbac import Authorizer
 from apiserver.auth.user import AUTHENTICATED, MASTERS, User
+from apiserver.complaints import gather as gathering
 from apiserver.complaints.complaint import Complaints
 from apiserver.complaints.machine import MachinePlace
 from apiserver.endpoints.kube import KubernetesAPI
@@ -185,6 +187,20 @@ def test_a_server_that_does_not_run_says_what_it_said_last(data_dir: Path) -> No
     (found,) = looked_at(data_dir).listed
     assert "server.log: 2026-01-01 no space left" in found.what
     assert found.command == f"treeplane up --data-dir {data_dir}"
+
+
+def test_certificates_that_the_server_was_given_are_looked_at(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = pki.ensure_keys(data_dir.parent / "others")
+    written: Any = {"clients": str(keys.ca), "external": 7, "unknown": "x"}
+    ServedAt("", "", given=written).write(data_dir)
+    assert [each.kind for each in looked_at(data_dir).listed] == ["stopped"]
+    ends = pki.ends(keys.ca.read_bytes())
+    monkeypatch.setattr(gathering.time, "time", lambda: ends - 10)
+    assert [(each.kind, each.where) for each in looked_at(data_dir).listed] == [
+        ("stopped", str(data_dir)), ("certificate", str(keys.ca)),
+    ]  # fmt: skip
+    (data_dir / "served-at.json").write_text('{"url": "", "local_url": "", "given": 7}')
+    assert [each.kind for each in looked_at(data_dir).listed] == ["stopped"]
 
 
 def test_an_empty_directory_is_a_sentence(tmp_path: Path) -> None:

@@ -229,6 +229,8 @@ def test_clients_check_the_proxy_by_its_own_ca(tmp_path: Path) -> None:
             [COMMAND, "kubeconfig", "--user", "bob", "--data-dir", str(server.data)],
             env=environment(), capture_output=True, text=True, check=True,
         )  # fmt: skip
+        kept = json.loads((server.data / "served-at.json").read_text())["given"]
+        assert [Path(file).read_bytes() for file in kept.values()] == [theirs], "status tells of its end"
         with proxy("nginx", "L7", server.port, folder, port):
             for kubeconfig in (server.kubeconfig.read_text(), made.stdout):
                 found = [each["cluster"] for each in yaml.safe_load(kubeconfig)["clusters"]]

@@ -80,10 +80,12 @@ def test_the_page_as_it_is_printed(mono: Path, up: Callable[[str], Plane], event
 
     for line in LOOK:
         said = typed(line, mono)
-        assert "no errors" in said or line.startswith(("treeplane diff", "cd "))
+        assert "no errors" in said or line.startswith(("treeplane diff", "treeplane log", "treeplane grant", "cd "))
+        assert "fleets/prod/workspaces/root/team/_access/user-ann.yaml created (dry run)" in said or "grant" not in line
     [team] = [file for file in (mono / FOLDER).rglob("*.yaml") if "kind: Deployment" in file.read_text()]
     file = team.relative_to(mono).as_posix()
-    assert file in typed(LOOK[3], mono)
+    assert LOOK[5].startswith("cd ")
+    assert all(file in typed(line, mono) for line in (LOOK[3], LOOK[5]))
 
     # Gone, it is held; where it was moved to, it goes on as it was.
     typed(MOVE[0], mono)

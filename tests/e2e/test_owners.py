@@ -195,9 +195,10 @@ def test_whoever_begins_with_a_work_tree_may_do_everything(
 
 
 class Signed:
-    """A bare repository behind a URL, and two people who sign what they push to it."""
+    """A bare repository behind a URL, and two people who sign what they push to it. `inside`: before all paths of the
+    fleet there."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, inside: str = "") -> None:
         self.folder, self.url = folder, f"file://{folder / 'fleet.git'}"
         self.keys = folder / "keys"
         self.people = {name: SshPerson(folder / "ssh", name) for name in ("alice", "bob")}
@@ -205,7 +206,8 @@ class Signed:
         (self.keys / "signers").mkdir(parents=True)
         (self.keys / "signers" / "allowed_signers").write_text(lines)
         content = files("{safety: {owners: true}, verification: {mode: Every}}")
-        work = written(folder / "work", {**content, SIGNERS: lines})
+        content = {f"{inside}{path}": text for path, text in {**content, SIGNERS: lines}.items()}
+        work = written(folder / "work", content)
         work.git("init", "--quiet", "--initial-branch=main")
         self.work = work
         self.commit("alice", {})
@@ -292,6 +294,45 @@ def test_where_nobody_can_refuse_a_push_it_is_held_until_somebody_with_the_right
     assert says(server, "root:a", "more") == "bob"
     assert says(server, "root:a") == "signed"
     eventually(lambda: allowed in statuses(signed), 20, "that is recorded")
+
+
+@needs_ssh
+def test_a_fleet_in_a_folder_behind_a_url_has_owners_and_sees_nothing_outside(
+    plane: Callable[..., Plane], tmp_path: Path, eventually: Any
+) -> None:
+    inside = "fleets/prod"
+    signed = Signed(tmp_path / "signed", f"{inside}/")
+    server = plane(signed.url, "--poll", "1", "--keys", str(signed.keys), "--path", inside)
+    assert says(server, "root:a") == "begin"
+
+    # Nobody is asked for what is beside the folder, and nobody has to sign it.
+    base = {"bases/kustomization.yaml": "resources: [base.yaml]\n", "bases/base.yaml": app("base", "base")}
+    beside = signed.push("", {**base, "services/main.go": "package main\n", f"{R}/a/app.yaml": app("elsewhere")})
+    eventually(lambda: served(server) == beside, 20, "it is the newest at once")
+    assert says(server, "root:a") == "begin"
+
+    # In the folder it takes the right.
+    did = signed.push("bob", {f"{inside}/{R}/a/app.yaml": app("bob"), f"{inside}/{R}/b/app.yaml": app("bob")})
+    eventually(lambda: says(server, "root:b") == "bob", 20, "his own goes on")
+    told = eventually(lambda: told_of(server, "a", did), 20, "and the other is held")
+    assert f"{inside}/{R}/a/app.yaml: is touched by {did:.10}, signed by bob" in told
+    signed.push("alice", {}, f"Take it\n\nAllow-Push: {did}")
+    eventually(lambda: says(server, "root:a") == "bob", 20)
+
+    # A base outside of the folder is no base, and the error says so.
+    file = f"{inside}/{R}/a/made/kustomization.yaml"
+    signed.push("alice", {file: "resources: [../../../../../../bases]\n"})
+    eventually(lambda: f"{file}: cannot be rendered" in commit_applied(server, "a")["message"], 30)
+    message = commit_applied(server, "a")["message"]
+    assert f"it names bases, which is outside of the fleet's folder {inside}" in message
+    with pytest.raises(PlaneError, match="not found"):
+        says(server, "root:a", "base")
+    assert says(server, "root:b") == "bob"
+
+
+def served(server: Plane) -> str:
+    found = server.get("/clusters/root/status")
+    return str(found["commit"] if isinstance(found, dict) else json.loads(found)["commit"])
 
 
 @needs_ssh

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.gitserver import GitServer
-from support.plane import Clone, Plane, environment
+from support.plane import COMMAND, Clone, Plane, environment
 from support.sshserver import serving_ssh
 
 PAGE = (Path(__file__).parents[2] / "docs" / "remotes.md").read_text()
@@ -93,7 +93,26 @@ def test_a_token_and_a_webhook(machine: Path, work: Clone, forge: GitServer, eve
         eventually(lambda: server.get(DEPLOYMENT)["spec"]["replicas"] == 3, 30, "the push is seen")
         said = server.output()
         assert TOKEN not in said
+        server.stop()
+        _drill_and_recover(machine, forge)
         assert (machine / "webhook-secret").read_text().strip() not in said
+
+
+def _drill_and_recover(machine: Path, forge: GitServer) -> None:
+    """As the page has it, with what else this forge asks for in variables."""
+    lines = block("treeplane drill").replace("https://git.example.org/team/fleet.git", forge.url("fleet.git"))
+    lines = lines.replace("treeplane ", f"{shlex.quote(str(COMMAND))} ")
+    said = "export TREEPLANE_GIT_CA_FILE=forge.crt TREEPLANE_GIT_USERNAME=u\n"
+    printed = typed(said + lines, machine)
+    assert printed.count("recovery gives what is recorded, byte for byte") == 2
+    given = f"--git-token-file {machine / 'git-token'} --git-username u --git-ca-file {machine / 'forge.crt'}"
+    assert f"treeplane up --data-dir {machine / 'new'} {given}" in printed
+    assert TOKEN not in printed
+    refused = subprocess.run(
+        [str(COMMAND), "drill", forge.url("fleet.git"), "--git-ca-file", "forge.crt"], cwd=machine, env=environment(),
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert refused.returncode == 4, refused.stderr
 
 
 def test_a_deploy_key(machine: Path, work: Clone, eventually: Any) -> None:

@@ -4,6 +4,7 @@ its data directory, also once the server is gone; and a tenant is told of his ow
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -83,6 +84,9 @@ def test_the_commands_of_its_page(plane: Callable[..., Plane], example_fleet: Pa
         code, said = ran(*command.split()[1:], config=server.kubeconfig, cwd=here)
         assert code == 0, f"{command}: {said}"
         assert "served at" in said or "is served" in said or '"wrong": []' in said or "wrong: []" in said
+    [waits] = [line for block in blocks for line in block.splitlines() if line.startswith("until ")]
+    path = f"{COMMAND.parent}:{os.environ['PATH']}"
+    subprocess.run(["bash", "-ec", waits], env=environment(KUBECONFIG=str(server.kubeconfig), PATH=path), check=True)
     code, said = ran("reconcile-now", WEB, config=server.kubeconfig)
     assert (code, "has its content from the fleet's repository" in said) == (3, True)
 

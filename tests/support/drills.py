@@ -9,6 +9,7 @@ from support.loadedfleet import LoadedFleet
 from support.statusfiles import BRANCH
 
 from reconciler.commands.drill import drill
+from reconciler.drilling.freshclone import CloneAsked
 from reconciler.drilling.rehearsal import KeptAside
 from reconciler.drilling.result import Drill
 from reconciler.repository.write import commit_tree, edit_tree, move_ref
@@ -18,7 +19,7 @@ from reconciler.statusbranch.recorded import RecordedFleet
 
 def drilled(fleet: LoadedFleet, keys: Path | None = None, *, beside: KeptAside | None = None) -> Drill:
     """Of the repository that the fleet is served from; `beside`: with more than the keys."""
-    return drill(str(fleet.repo.path), fleet.repo.branch, beside or KeptAside(keys))
+    return drill(CloneAsked(str(fleet.repo.path), fleet.repo.branch), beside or KeptAside(keys))
 
 
 def wrong(found: Drill) -> list[tuple[str, str, tuple[str, ...]]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from apiserver.model.counts import counted
 from reconciler.commands.adopting.lookedat import look
 from reconciler.commands.adopting.planning import AdoptionPlan, PlannedWorkspace, plan
 from reconciler.commands.adopting.writing import require_place, write
@@ -46,7 +47,8 @@ class Adopted:
         would = "would be " if self.dry else ""
         said += [
             "",
-            f"{_count(created, 'workspace')} {would}created in {self.to}, {_count(taken)} taken, {left} left out",
+            f"{counted(created, 'workspace')} {would}created in {self.to}, {counted(taken, 'file')} taken, "
+            f"{left} left out",
         ]
         if not self.plan.workspaces:
             return [*said, f"nothing in {self.source} can be served, so nothing is written"]
@@ -109,15 +111,11 @@ def adopt(source: Path, to: Path, *, dry: bool = False) -> Adopted:
 
 def _line(workspace: PlannedWorkspace, dry: bool) -> str:
     of = workspace.directory or "the whole directory"
-    said = f"{workspace.path} {'would be created' if dry else 'created'}: {_count(workspace.files)} of {of}"
+    said = f"{workspace.path} {'would be created' if dry else 'created'}: {counted(workspace.files, 'file')} of {of}"
     said += " (its own name is another one's, or none that a workspace may have)" if workspace.fitted else ""
     said += f"; rendered: {', '.join(each or '.' for each in workspace.rendered)}" if workspace.rendered else ""
     said += f"; bound: {', '.join(workspace.exports)}" if workspace.exports else ""
     return said + (f"; Namespaces declared: {', '.join(workspace.namespaces)}" if workspace.namespaces else "")
-
-
-def _count(number: int, what: str = "file") -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _data(workspace: PlannedWorkspace) -> dict[str, Any]:

@@ -16,12 +16,13 @@ from reconciler.loading.changeset import ChangeKind
 class FilingAsked:
     """`clone`: a clone of the fleet's repository, None: the one around the working directory, if that is one.
     `data_dir`: the server's, None: `.treeplane` where it is. `keys`: its keys/, None: the data directory's. `dry`:
-    nothing is written."""
+    nothing is written. `folder`: of the repository, in which the fleet stands, "" as fleetfolder finds it."""
 
     clone: Path | None = None
     data_dir: Path | None = None
     keys: Path | None = None
     dry: bool = False
+    folder: str = ""
 
 
 class FiledFile(NamedTuple):

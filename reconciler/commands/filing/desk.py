@@ -19,7 +19,7 @@ from typing import Any
 
 from apiserver.model.errors import StatusError
 from reconciler.commands import fleetfolder
-from reconciler.commands.clone import WorkTree, clone_of
+from reconciler.commands.clone import WorkTree, clone_of, top_of
 from reconciler.commands.failure import Failure
 from reconciler.commands.filing.asked import Filed, FiledFile, FilingAsked
 from reconciler.commands.filing.keysfiles import KeysFiles, change_of
@@ -180,11 +180,12 @@ def desk_for(asked: FilingAsked) -> Iterator[Desk]:
 @contextmanager
 def _desk(asked: FilingAsked, scratch: Path) -> Iterator[Desk]:
     data_dir, keys = _machine(asked)
-    clone = WorkTree(*clone_of(asked.clone)) if asked.clone is not None else _clone_around(Path())
+    clone = WorkTree(*clone_of(asked.clone, asked.folder)) if asked.clone is not None else _clone_around(asked.folder)
     if clone is not None:
         if not _is_fleet(clone.repo):
+            file = joined(clone.repo.folders[0], FILE)
             raise Failure(
-                f"{clone.top} is no fleet: its HEAD has no {FILE}", "name a clone of the fleet's repository", 2
+                f"{clone.top} is no fleet: its HEAD has no {file}", "name a clone of the fleet's repository", 2
             )
         yield Desk(clone.repo, clone, None, keys)
         return
@@ -197,12 +198,12 @@ def _desk(asked: FilingAsked, scratch: Path) -> Iterator[Desk]:
         )
     if asked.dry:
         repo = Repository(hosted(data_dir))
-        fleetfolder.settle(repo, None, repo.path)
+        fleetfolder.settle(repo, None, repo.path, asked.folder)
         yield Desk(repo, None, data_dir, keys)
         return
     if keys is None:
         raise Failure(f"{data_dir} has no keys/", "name them: --keys DIRECTORY", 2)
-    with cloned(data_dir, keys, scratch) as temporary:
+    with cloned(data_dir, keys, scratch, asked.folder) as temporary:
         yield Desk(temporary.repo, temporary, data_dir, keys)
 
 
@@ -217,13 +218,12 @@ def _machine(asked: FilingAsked) -> tuple[Path | None, Path | None]:
     return data_dir, keys.absolute() if keys is not None and keys.is_dir() else None
 
 
-def _clone_around(directory: Path) -> WorkTree | None:
-    """None where it is in none of a fleet's."""
-    try:
-        found = WorkTree(*clone_of(directory))
-    except Failure:
+def _clone_around(folder: str) -> WorkTree | None:
+    """None where one is in none of a fleet's."""
+    if top_of(Path()) is None:
         return None
-    return found if _is_fleet(found.repo) else None
+    found = WorkTree(*clone_of(Path(), folder))
+    return found if folder or _is_fleet(found.repo) else None
 
 
 def _is_fleet(repo: Repository) -> bool:

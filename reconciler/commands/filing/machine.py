@@ -47,7 +47,7 @@ def hosted(data_dir: Path) -> Path:
 
 
 @contextmanager
-def cloned(data_dir: Path, keys: Path, scratch: Path) -> Iterator[WorkTree]:
+def cloned(data_dir: Path, keys: Path, scratch: Path, folder: str) -> Iterator[WorkTree]:
     """A clone of what is hosted. Raises Failure where the server does not run."""
     hosted(data_dir)
     served = ServedAt.read(data_dir)
@@ -63,7 +63,7 @@ def cloned(data_dir: Path, keys: Path, scratch: Path) -> Iterator[WorkTree]:
     if answer.code != 0:
         raise Failure(f"{served.local_url}{URL} cannot be cloned: {answer.error or answer.output}")
     clone = WorkTree(top, Repository(top))
-    fleetfolder.settle(clone.repo, top, top)
+    fleetfolder.settle(clone.repo, top, top, folder)
     for name, value in _who(clone).items():
         clone.run("config", name, value)
     yield clone

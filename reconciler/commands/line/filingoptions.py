@@ -13,6 +13,7 @@ import click
 from reconciler.commands.filing.asked import FilingAsked
 from reconciler.commands.filing.desk import Desk, desk_for
 from reconciler.commands.filing.telling import told
+from reconciler.commands.line.folders import folder_option
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
@@ -27,6 +28,7 @@ _OPTIONS = (
         help="On the server's machine: what it serves from  [default: $TREEPLANE_DATA_DIR or .treeplane]",
     ),
     click.option("--keys", type=_DIRECTORY, metavar="DIR", help="Its keys  [default: DATA-DIR/keys]"),
+    folder_option,
     click.option("--dry-run", is_flag=True, help="Write nothing; with -o yaml or json, show each file as it would be."),
     click.option("--show-secrets", is_flag=True, help="With --dry-run: show the values of Secrets, too."),
     click.option("--output", "-o", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True),
@@ -60,12 +62,13 @@ def filing_options(command: _Command) -> _Command:
         keys: Path | None,
         dry_run: bool,
         show_secrets: bool,
+        folder: str,
         output: str,
         **given: Any,
     ) -> Any:
         if show_secrets and not dry_run:
             raise click.UsageError("--show-secrets goes with --dry-run: nothing else shows a file")
-        asked = FilingAsked(clone, data_dir, keys, dry_run)
+        asked = FilingAsked(clone, data_dir, keys, dry_run, folder)
         return command(*args, filing=FilingTyped(asked, output, show_secrets), **given)
 
     for option in reversed(_OPTIONS):

@@ -11,6 +11,7 @@ import click
 
 from reconciler.commands import history
 from reconciler.commands.history import HistoryAsked
+from reconciler.commands.line.folders import folder_option
 from reconciler.commands.line.output import output as output_option
 from reconciler.history.telling import FORMS
 
@@ -22,6 +23,7 @@ _DIRECTORY = click.Path(path_type=Path, exists=True, file_okay=False)
 def _options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         output_option(FORMS),
+        folder_option,
         click.option("-C", "directory", type=_DIRECTORY, help="Be in this directory of the clone  [default: here]"),
         click.option(
             "--keys",
@@ -40,7 +42,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 def _asked(words: tuple[str, ...], options: dict[str, Any]) -> HistoryAsked:
     gc.set_threshold(_GARBAGE)
     where = options["directory"] or Path()
-    return HistoryAsked(where, words, options["namespace"], options["workspace"], options["keys"])
+    return HistoryAsked(where, words, options["namespace"], options["workspace"], options["keys"], options["folder"])
 
 
 @click.command()

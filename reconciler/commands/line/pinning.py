@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import click
 
 from apiserver.model import clock
 from reconciler.commands.line.durations import seconds_of
+from reconciler.commands.line.folders import folder_option
 from reconciler.commands.line.output import output as output_option
-from reconciler.commands.pinning import PinDone
+from reconciler.commands.pinning import PinAsked, PinDone
 from reconciler.commands.pinning import pin as set_pin
 from reconciler.commands.pinning import resume as take_out
 from reconciler.commands.pinning import suspend as keep
@@ -51,6 +53,9 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 _output = output_option()
+_dry = click.option(
+    "--dry-run", "dry", is_flag=True, help="Commit nothing; with -o yaml or json, show workspace.yaml as it would be."
+)
 
 
 def _tell(done: PinDone, output: str) -> None:
@@ -61,27 +66,33 @@ def _tell(done: PinDone, output: str) -> None:
 @click.argument("path")
 @click.argument("rev")
 @_options
+@_dry
+@folder_option
 @_output
-def pin(path: str, rev: str, until: str, reason: str, output: str) -> None:
+def pin(path: str, rev: str, output: str, **options: Any) -> None:
     """Have the workspace in directory PATH served as commit REV has it, whatever is pushed: a commit in this clone.
 
     Its children are served as ever. Exit 1 where REV is none that it can be served as.
     """
-    _tell(set_pin(path, rev, until, reason), output)
+    _tell(set_pin(PinAsked(path, **options), rev), output)
 
 
 @click.command()
 @click.argument("path")
 @_options
+@_dry
+@folder_option
 @_output
-def suspend(path: str, until: str, reason: str, output: str) -> None:
+def suspend(path: str, output: str, **options: Any) -> None:
     """Have the workspace in directory PATH stay what it is served with now: a pin to the commit that has that."""
-    _tell(keep(path, until, reason), output)
+    _tell(keep(PinAsked(path, **options)), output)
 
 
 @click.command()
 @click.argument("path")
+@_dry
+@folder_option
 @_output
-def resume(path: str, output: str) -> None:
+def resume(path: str, output: str, **options: Any) -> None:
     """Have the workspace in directory PATH follow the branch again, in the next commit of this clone."""
-    _tell(take_out(path), output)
+    _tell(take_out(PinAsked(path, **options)), output)

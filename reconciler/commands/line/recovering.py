@@ -15,8 +15,11 @@ from reconciler.commands.line.folders import folder_option
 from reconciler.commands.line.output import output as output_option
 from reconciler.commands.recover import BackupGiven, RecoverAsked, beside_of, opened, said_of
 from reconciler.commands.recover import recover as run_recover
+from reconciler.commands.remoteaccess import access_options
+from reconciler.drilling.freshclone import CloneAsked
 from reconciler.drilling.rehearsal import KeptAside
 from reconciler.drilling.telling import FORMS
+from reconciler.repository.access import RemoteAccess
 from reconciler.review.telling.harmless import plain
 
 _GARBAGE = 100_000
@@ -87,8 +90,15 @@ def backup(target: Path, recipient: str, data_dir: Path, keys: Path | None) -> N
 @folder_option
 @_backup
 @_identity
+@access_options
 def recover(
-    source: str, data_dir: Path, branch: str, folder: str, backup_file: Path | None, identity: Path | None
+    source: str,
+    data_dir: Path,
+    branch: str,
+    folder: str,
+    backup_file: Path | None,
+    identity: Path | None,
+    access: RemoteAccess,
 ) -> None:
     """Make the data directory of a server that was lost, of its repository and a backup, step by step. What comes back
     and what does not is said before anything is put in place; nothing is started.
@@ -98,7 +108,7 @@ def recover(
     """
     gc.set_threshold(_GARBAGE)
     given = _given(backup_file, identity)
-    for line in run_recover(RecoverAsked(source, branch, data_dir.absolute(), given, folder)):
+    for line in run_recover(RecoverAsked(source, branch, data_dir.absolute(), given, folder, access)):
         for each in line.split("\n"):
             click.echo(plain(each))
 
@@ -116,6 +126,7 @@ def recover(
 @folder_option
 @_backup
 @_identity
+@access_options
 @output_option(FORMS)
 def drill(
     source: str,
@@ -125,6 +136,7 @@ def drill(
     backup_file: Path | None,
     identity: Path | None,
     folder: str,
+    access: RemoteAccess,
     output: str,
 ) -> None:
     """Clone SOURCE, recover the fleet from it into a store that is thrown away, and say whether that gives what is
@@ -140,11 +152,12 @@ def drill(
         raise click.UsageError("give SOURCE or --from, not both")
     if keys is not None and given is not None:
         raise click.UsageError("give --keys or --backup, which has them")
+    asked = CloneAsked(source or origin, branch, folder, access)
     if given is None:
-        found = run_drill(source or origin, branch, KeptAside(keys), folder)
+        found = run_drill(asked, KeptAside(keys))
     else:
         with opened(given) as taken:
             click.echo(plain(said_of(given, taken)), err=True)
-            found = run_drill(source or origin, branch, beside_of(taken), folder)
+            found = run_drill(asked, beside_of(taken))
     click.echo(FORMS[output](found), nl=False)
     raise SystemExit(exit_code(found))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from reconciler.commands.line.folders import folder_option
 from reconciler.commands.line.output import output as output_option
 from reconciler.commands.restore import RestoreAsked
 from reconciler.commands.restore import restore as put_back
@@ -30,14 +31,17 @@ def _hashes(_context: click.Context, _option: click.Parameter, given: tuple[str,
     help="Commit it although it deletes what has to be allowed: the hash that is printed then.",
 )
 @click.option("--predecessor", is_flag=True, help="Also where another workspace was at PATH in REV.")
+@folder_option
 @output_option()
-def restore(path: str, revision: str, dry: bool, allowed: tuple[str, ...], predecessor: bool, output: str) -> None:
+def restore(
+    path: str, revision: str, dry: bool, allowed: tuple[str, ...], predecessor: bool, folder: str, output: str
+) -> None:
     """Commit the own files of the workspace in directory PATH as commit REV has them: in this clone, on its branch. One
     that moved gets them where it is, one that is gone comes back.
 
     Exit 1 where it cannot be, and with --dry-run where something would change; 3 where something of it would be held,
     and then nothing is committed.
     """
-    done = put_back(RestoreAsked(path, revision, predecessor, allowed, dry))
+    done = put_back(RestoreAsked(path, revision, predecessor, allowed, dry, folder))
     click.echo(done.render(output), nl=False)
     raise SystemExit(done.exit_code)

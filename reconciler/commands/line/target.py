@@ -86,7 +86,10 @@ def _exports(_context: click.Context, _option: click.Parameter, given: tuple[str
 @click.option(
     "--kinds", multiple=True, callback=_kinds, metavar="RESOURCE.GROUP", help="To run besides Kubernetes' own."
 )
-@click.option("--exports", multiple=True, callback=_exports, metavar="PATH:NAME", help="APIs whose objects it runs.")
+@click.option(
+    "--exports", multiple=True, callback=_exports, metavar="PATH:NAME",
+    help="APIs whose objects it runs: of the kinds that the export has, or of those of --kinds.",
+)  # fmt: skip
 @click.option("--wait", is_flag=True, help="Until it is Ready: exit 1 where it is not, with the reason.")
 @click.option("--timeout", default=60.0, show_default=True, metavar="SECONDS", help="Of --wait.")
 @filing_options
@@ -98,8 +101,6 @@ def add_target(
     _require_name(name)
     if kubeconfig is None:
         raise click.UsageError("--kubeconfig FILE is missing: the cluster's administrator's")
-    if exports and not kinds:
-        raise click.UsageError("--exports goes with --kinds: the kinds that the cluster is to run of them")
     asked = TargetAsked(name, kubeconfig, context, workspace, labels, server, kinds, exports)
     with desk_for(filing.asked) as desk:
         done = add(desk, asked, dry=filing.asked.dry)

@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 import yaml
 
 from apiserver.model import clock
+from apiserver.model.counts import counted
 from apiserver.model.kinds import GroupResource
 from reconciler.commands.failure import Failure
 from reconciler.commands.filing.asked import FiledFile
 from reconciler.commands.filing.desk import Desk
 from reconciler.commands.targeting import declaredin, rights
 from reconciler.commands.targeting.admincluster import AdminCluster, AppliedObject
+from reconciler.commands.targeting.exportkinds import kinds_of
 from reconciler.commands.targeting.usable import UsableCluster, address_notes, usable
 from reconciler.layout import edit
 from reconciler.layout.errors import BadFile
@@ -48,7 +50,7 @@ _FRESH = 0.5
 class TargetAsked:
     """`kubeconfig`, `context`: of the cluster's administrator. `workspace`: "" for the one that offers targets.
     `server`: another address of the cluster, "" for the kubeconfig's. `kinds`: that it is to run besides; `exports`:
-    APIs, as `root:shop:databases:export`."""
+    APIs, as `root:shop:databases:export`, whose kinds the files say where `kinds` does not."""
 
     name: str
     kubeconfig: Path
@@ -72,11 +74,12 @@ class TargetAdded(NamedTuple):
 def add(desk: Desk, asked: TargetAsked, *, dry: bool) -> TargetAdded:
     """Does what is to be done on the cluster, unless it is `dry`, and puts the files on the desk. Raises Failure."""
     place = declaredin.workspace_for(desk, asked.workspace)
+    kinds = asked.kinds or kinds_of(desk, asked.exports)
     cluster = AdminCluster(asked.kubeconfig, asked.context)
     found = usable(cluster.config(), asked.server)
     _declare(desk, place, asked)
     cluster.sign_in()
-    wanted = rights.objects(asked.kinds)
+    wanted = rights.objects(kinds)
     done = cluster.would_apply(wanted) if dry else cluster.apply(wanted)
     kept = None if _is_new(done) else _kept(desk, place, asked.name, found)
     token, ends = kept or (("", None) if dry else _token(cluster))
@@ -165,7 +168,7 @@ def _ends(ends: Lifetime | None, *, in_git: bool) -> list[str]:
     if ends is None:
         return []
     days = ends.life / 86400
-    told = f"{days:.0f} days" if days >= 2 else f"{ends.life / 3600:.0f} hours"
+    told = counted(round(days), "day") if days >= 2 else counted(round(ends.life / 3600), "hour")
     rest = "the Secret stands in git, so no server renews it" if in_git else "the server renews it before"
     return [f"the token ends at {clock.rfc3339(ends.ends)} ({told}); {rest}"]
 

@@ -27,9 +27,18 @@ class InFile(NamedTuple):
     manifest: Manifest
 
 
+def manifests(desk: Desk, place: WorkspaceDir, kind: str) -> Iterator[InFile]:
+    """The manifests of a kind in a workspace's own files."""
+    word = kind.encode()
+    for file, entry in desk.tree.files(place):
+        data = desk.read(file) if entry.kind == "blob" else None
+        if data is not None and word in data:
+            yield from (InFile(place, file, m) for m in read(data, file).objects if m.gvk.kind == kind)
+
+
 def offering(desk: Desk) -> list[WorkspaceDir]:
     """The workspaces that bind `workload.kcp.io`, so that SyncTargets may stand there."""
-    return [place for place in desk.tree.workspaces() if any(_binds(each) for each in _of(desk, place, "APIBinding"))]
+    return [place for place in desk.tree.workspaces() if any(map(_binds, manifests(desk, place, "APIBinding")))]
 
 
 def workspace_for(desk: Desk, path: str) -> WorkspaceDir:
@@ -53,7 +62,7 @@ def workspace_for(desk: Desk, path: str) -> WorkspaceDir:
 def find(desk: Desk, name: str, path: str = "") -> InFile:
     """The SyncTarget of that name, in the workspace that is named or in whichever. Raises Failure."""
     places = [desk.workspace(path)] if path else list(desk.tree.workspaces())
-    found = [each for place in places for each in _of(desk, place, "SyncTarget")]
+    found = [each for place in places for each in manifests(desk, place, "SyncTarget")]
     named = [each for each in found if each.manifest.name == name]
     if len(named) == 1:
         return named[0]
@@ -66,15 +75,15 @@ def find(desk: Desk, name: str, path: str = "") -> InFile:
 
 def there(desk: Desk, place: WorkspaceDir, name: str) -> InFile | None:
     """The SyncTarget of that name in a workspace."""
-    return next((each for each in _of(desk, place, "SyncTarget") if each.manifest.name == name), None)
+    return next((each for each in manifests(desk, place, "SyncTarget") if each.manifest.name == name), None)
 
 
 def left_alone(desk: Desk, target: InFile) -> list[str]:
     """The Locations of its workspace behind which no other target stands."""
-    targets = {each.manifest.name: _labels(each) for each in _of(desk, target.place, "SyncTarget")}
+    targets = {each.manifest.name: _labels(each) for each in manifests(desk, target.place, "SyncTarget")}
     own = targets.pop(target.manifest.name, {})
     out = []
-    for each in _of(desk, target.place, "Location"):
+    for each in manifests(desk, target.place, "Location"):
         try:
             selector = selectors.from_object((each.manifest.value.get("spec") or {}).get("instanceSelector"))
         except (StatusError, ValueError, TypeError, AttributeError):
@@ -86,7 +95,7 @@ def left_alone(desk: Desk, target: InFile) -> list[str]:
 
 def beside(desk: Desk, target: InFile) -> list[InFile]:
     """The other SyncTargets of its workspace."""
-    return [each for each in _of(desk, target.place, "SyncTarget") if each.manifest.name != target.manifest.name]
+    return [each for each in manifests(desk, target.place, "SyncTarget") if each.manifest.name != target.manifest.name]
 
 
 def _labels(each: InFile) -> dict[str, str]:
@@ -98,12 +107,3 @@ def _binds(each: InFile) -> bool:
     said = each.manifest.value.get("spec")
     export = ((said or {}).get("reference") or {}).get("export") if isinstance(said, dict) else None
     return isinstance(export, dict) and export.get("name") == _GROUP
-
-
-def _of(desk: Desk, place: WorkspaceDir, kind: str) -> Iterator[InFile]:
-    """The manifests of a kind in a workspace's own files."""
-    word = kind.encode()
-    for file, entry in desk.tree.files(place):
-        data = desk.read(file) if entry.kind == "blob" else None
-        if data is not None and word in data:
-            yield from (InFile(place, file, m) for m in read(data, file).objects if m.gvk.kind == kind)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apiserver.model.counts import counted
 from reconciler.review.result import ChangeReview
 from reconciler.review.telling.harmless import plain
 from reconciler.review.telling.words import summary
@@ -37,7 +38,7 @@ def _cut(found: list[str], kind: str) -> Iterator[str]:
         yield from found
         return
     yield from found[: MOST - 1]
-    yield _command(kind, f"and {len(found) - MOST + 1} more {kind}s: run treeplane diff to see them")
+    yield _command(kind, f"and {counted(len(found) - MOST + 1, f'more {kind}')}: run treeplane diff to see all")
 
 
 def _command(kind: str, text: str, file: str = "", line: int = 0, column: int = 0) -> str:

@@ -23,7 +23,7 @@ def told(review: ChangeReview) -> str:
 
 def _lines(review: ChangeReview) -> Iterator[str]:
     yield plain(f"from {review.base} to {review.target}")
-    yield from cut((plain(commit_line(each)) for each in review.brings), _COMMITS, "commits")
+    yield from cut((plain(commit_line(each)) for each in review.brings), _COMMITS, "commit")
     if review.settings:
         yield f"{FILE} configured"
         yield from _fields(review.settings, "  ")
@@ -53,7 +53,7 @@ def _workspace(found: WorkspaceDifference) -> Iterator[str]:
     yield plain(f"workspace {found.path} {found.change}{moved}")
     for problem in found.why:
         yield plain(f"  error: {problem}")
-    yield from cut((line for each in found.objects for line in _object(each)), _OBJECTS * 2, "lines")
+    yield from cut((line for each in found.objects for line in _object(each)), _OBJECTS * 2, "line")
     if found.others:
         yield f"  {others(found)}"
 
@@ -65,21 +65,21 @@ def _object(found: ObjectDifference) -> Iterator[str]:
 
 def _fields(changes: Iterable[FieldChange], indent: str) -> Iterator[str]:
     lines = [line for change in changes for line in field_lines(change)]
-    yield from (f"{indent}{plain(line)}" for line in cut(lines, _FIELDS, "lines"))
+    yield from (f"{indent}{plain(line)}" for line in cut(lines, _FIELDS, "line"))
 
 
 def _target(found: TargetDifference) -> Iterator[str]:
     yield plain(f"sync target {found.target}")
     for rule, copies in by_rule(found):
         yield plain(f"  {rule}")
-        yield from (f"    {plain(line)}" for line in cut(map(copy_line, copies), _COPIES, "copies"))
+        yield from (f"    {plain(line)}" for line in cut(map(copy_line, copies), _COPIES, "copy"))
 
 
 def deletions(review: ChangeReview) -> Iterator[str]:
     """What has to be allowed first, and how."""
     for path, refused in sorted(review.refused.items()):
         yield plain(f"workspace {path}: {refused.why}; this would be deleted ({refused.digest}):")
-        yield from (f"  {plain(line)}" for line in cut(refused.lines(), _LINES, "objects"))
+        yield from (f"  {plain(line)}" for line in cut(refused.lines(), _LINES, "object"))
     if review.refused:
         yield "to delete all of this, push:"
         yield f"  {command(sorted({each.digest for each in review.refused.values()}))}"

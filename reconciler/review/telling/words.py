@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from apiserver.model.counts import counted
 from reconciler.loading.changeset import ChangeKind
 from reconciler.review.fields import ABSENT, HIDDEN, FieldChange
 from reconciler.review.result import ChangeReview, CopyChange, ReviewedCommit, TargetDifference, WorkspaceDifference
@@ -37,11 +38,11 @@ def summary(review: ChangeReview) -> str:
 
 
 def _counted(found: Counter[ChangeKind], noun: str) -> str:
-    parts = [f"{found[word]} {word}" for word in ChangeKind if found[word]]
-    if not parts:
+    words = [word for word in ChangeKind if found[word]]
+    if not words:
         return ""
-    number, _, rest = parts[0].partition(" ")
-    return ", ".join([f"{number} {noun}{'' if number == '1' else 's'} {rest}", *parts[1:]])
+    first, *rest = words
+    return ", ".join([f"{counted(found[first], noun)} {first}", *(f"{found[word]} {word}" for word in rest)])
 
 
 def commit_line(found: ReviewedCommit) -> str:
@@ -51,7 +52,7 @@ def commit_line(found: ReviewedCommit) -> str:
 
 def others(found: WorkspaceDifference) -> str:
     """Of objects that come, go or change with a workspace, and that no file declares."""
-    return f"and {found.others} object{'s' if found.others > 1 else ''} that no file declares"
+    return f"and {counted(found.others, 'object')} that no file declares"
 
 
 def by_rule(found: TargetDifference) -> Iterator[tuple[str, list[CopyChange]]]:
@@ -102,7 +103,7 @@ def _text_lines(before: str, after: str) -> Iterator[str]:
         if not line.startswith("@@"):
             yield f"{line[:1]}   {line[1:]}"
     if len(found) > _LINES:
-        yield f"    and {len(found) - _LINES} more lines"
+        yield f"    and {counted(len(found) - _LINES, 'more line')}"
 
 
 def cut(lines: Iterable[str], most: int, noun: str) -> Iterator[str]:
@@ -110,4 +111,4 @@ def cut(lines: Iterable[str], most: int, noun: str) -> Iterator[str]:
     found = list(lines)
     yield from found[:most]
     if len(found) > most:
-        yield f"and {len(found) - most} more {noun}"
+        yield f"and {counted(len(found) - most, f'more {noun}')}"

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import base64
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from apiserver.auth import pki
 from apiserver.auth.keys import Keys
@@ -16,9 +20,10 @@ from apiserver.complaints import gather as gathering
 from apiserver.complaints import machine
 from apiserver.complaints.complaint import LONGEST, MOST, Complaint, ComplaintKind, Complaints
 from apiserver.complaints.gather import NOT_FLEET, gather, gather_in
-from apiserver.complaints.machine import MachinePlace
+from apiserver.complaints.machine import GivenCertificates, MachinePlace
+from apiserver.model import clock
 from apiserver.model.commits import own
-from apiserver.model.conditions import condition
+from apiserver.model.conditions import NOT_ASKED, condition
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, SYNC_TARGETS
 from apiserver.registry import announced, indexes, looks, tree
@@ -177,6 +182,34 @@ def test_a_placement_says_the_first_that_is_wrong(world: World) -> None:
     assert second.what == "ApplyFailed: ConfigMap a/b: no"
 
 
+def unasked(kind: str, ago: float, status: bool | None = False) -> Object:
+    return condition(kind, status, "NoValidTarget", f"eu is not ready: {NOT_ASKED}", at=clock.rfc3339(NOW - ago))
+
+
+def test_what_waits_for_the_first_question_to_a_sync_target_is_a_beginning(world: World) -> None:
+    world.workspace(WEB)
+    world.put(SYNC_TARGETS, ROOT.cluster, "eu", unasked("Ready", 1, None))
+    for name in ("a", "b", "c", "d"):
+        world.put(indexes.PLACEMENTS, WEB.cluster, name, unasked("Scheduled", 2))
+    world.put(indexes.PLACEMENTS, WEB.cluster, "e", condition("Synced", False, "ApplyFailed", "no"))
+    found = {each.kind: each for each in world.wrong()}
+    assert [*found] == [ComplaintKind.STARTING, ComplaintKind.PLACEMENT]
+    assert found[ComplaintKind.PLACEMENT].where == "root:shop:web:e"
+    named = "root:eu, root:shop:web:a, root:shop:web:b and 2 more"
+    assert (found[ComplaintKind.STARTING].where, found[ComplaintKind.STARTING].command) == (named, "")
+    assert gather(world.store, world.place).more == {}
+    assert [each.kind for each in gather_in(world.store, WEB).listed] == [*found]
+
+
+@pytest.mark.parametrize("at", ["", "yesterday", clock.rfc3339(NOW - 11), clock.rfc3339(NOW + 99)])
+def test_one_that_is_not_asked_for_long_is_a_trouble(world: World, at: str) -> None:
+    world.workspace(WEB)
+    told = unasked("Ready", 0, None) | {"lastTransitionTime": at}
+    world.put(SYNC_TARGETS, ROOT.cluster, "eu", told)
+    world.put(indexes.PLACEMENTS, WEB.cluster, "a", {**told, "type": "Scheduled", "status": "False"})
+    assert [each.kind for each in world.wrong()] == [ComplaintKind.TARGET, ComplaintKind.PLACEMENT]
+
+
 @pytest.mark.parametrize(
     "told",
     [
@@ -237,6 +270,41 @@ def test_certificates_that_end(world: World, monkeypatch: pytest.MonkeyPatch) ->
     assert at(ends + 1) == [(name, "the certificate ended") for name in some]
     authority = pki.ends(keys.ca.read_bytes())
     assert at(authority - 179 * 86400)[0] == ("ca.crt", "the certificate ends ")
+
+
+DAY = 86400.0
+
+
+def certificate(began: float, ends: float) -> bytes:
+    """From and to so many days after NOW."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    begin, end = (datetime.fromtimestamp(NOW + days * DAY, UTC) for days in (began, ends))
+    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), begin, end)
+    return made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+@pytest.mark.parametrize(
+    ("option", "file", "told"),
+    [
+        ("serving", [certificate(-400, 20), certificate(-400, 900)], "--tls-cert-file"),
+        ("serving", [certificate(-400, 22), certificate(-400, 1)], ""),
+        ("serving", [certificate(-2, 4)], ""),
+        ("serving", [certificate(-5, 1)], "--tls-cert-file"),
+        ("clients", [certificate(-900, 900), certificate(-900, 170)], "--client-ca-file"),
+        ("clients", [certificate(-900, 190)], ""),
+        ("clients", [certificate(-900, -1)], "--client-ca-file"),
+        ("external", [certificate(-900, 900), certificate(-900, 170)], ""),
+        ("external", [certificate(-900, 10), certificate(-900, 170)], "--external-ca-file"),
+        ("external", [b"nonsense"], ""),
+    ],
+)
+def test_certificates_that_it_was_given(world: World, option: str, file: list[bytes], told: str) -> None:
+    path = world.place.data_dir / "given.pem"
+    path.write_bytes(b"".join(file))
+    place = MachinePlace(world.place.data_dir, world.place.keys_dir, GivenCertificates(**{option: path}))
+    found = gather(world.store, place).listed
+    assert [(each.kind, each.where, each.command) for each in found] == [("certificate", str(path), "")] * bool(told)
+    assert all(told in each.what for each in found)
 
 
 def test_files_that_are_no_certificates_are_nobodys(world: World) -> None:

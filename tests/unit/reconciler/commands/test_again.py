@@ -27,6 +27,13 @@ def test_nothing_secret_is_shown() -> None:
     assert shown == ("treeplane", "up", "--poll", "5"), "the repository of the last time is remembered"
 
 
+def test_an_option_whose_value_is_secret_is_shown_without_it() -> None:
+    proxy = "http://user:hunter2@proxy.example.com:3128"
+    for given in (["--git-proxy", proxy], [f"--git-proxy={proxy}"]):
+        shown = typed(["treeplane", "up", *given, "--poll", "5", "https://user:hunter2@example.com/fleet.git"])
+        assert " ".join(shown).replace("=", " ") == "treeplane up --git-proxy ... --poll 5"
+
+
 def test_the_program_can_be_called_as_it_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "bin" / "treeplane"
     program.parent.mkdir()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import subprocess
 import sys
 
@@ -45,3 +47,19 @@ def test_all_are_listed_but_what_only_treeplane_starts() -> None:
 def test_a_short_command_loads_nothing_heavy(words: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", _LOOKS, *words], capture_output=True, text=True, check=True)
     assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_what_a_command_is_warned_of_is_a_line_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    nobodys = logging.Logger("reconciler.loading")
+
+    @click.command("warned")
+    def warned() -> None:
+        nobodys.info("not shown")
+        nobodys.warning("of a tenant's %s", "\x1b[2Jfile")
+
+    monkeypatch.setattr(logging, "lastResort", logging.lastResort)
+    monkeypatch.setitem(main.commands, "warned", warned)
+    done = CliRunner().invoke(main, ["warned"])
+    line = r"\S+Z warning treeplane reconciler\.loading: of a tenant's \\x1b\[2Jfile\n"
+    assert re.fullmatch(line, done.stderr), done.stderr
+    assert done.stdout == ""

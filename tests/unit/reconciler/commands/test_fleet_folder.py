@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from support.fleetrepo import TREEPLANE_YAML, FleetRepo, plain_fleet
 
+from reconciler.__main__ import main
 from reconciler.commands import fleetfolder, nofleet
 from reconciler.commands.failure import Failure
 from reconciler.commands.validate import validate_path
+
+EXAMPLE = Path(__file__).parents[4] / "examples" / "fleet-repo"
 
 
 @pytest.fixture
@@ -75,3 +81,47 @@ def test_validate_tells_paths_as_the_repository_has_them(tmp_path: Path, monkeyp
     with pytest.raises(Failure) as refused:
         nofleet.require_fleet(Path(), "treeplane validate")
     assert "treeplane validate ../fleets/prod" in refused.value.message
+
+
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The top of a work tree with two fleets, where somebody is."""
+    top = tmp_path / "work"
+    for name in ("dev", "prod"):
+        shutil.copytree(EXAMPLE, top / "fleets" / name)
+    for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "fleets"]):
+        subprocess.run(["git", "-C", str(top), "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True)
+    monkeypatch.chdir(top)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    return top
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["grant", "ann", "view", "root:shop", "--dry-run"],
+        ["ws", "create", "new", "--parent", "root:shop", "--dry-run"],
+        ["pin", "root:shop", "HEAD", "--dry-run"],
+        ["suspend", "root:shop", "--dry-run"],
+        ["resume", "root:shop", "--dry-run", "-o", "yaml"],
+        ["restore", "root:shop", "--at", "HEAD"],
+        ["log", "root:shop"],
+        ["blame", "root:shop", "ConfigMap/x"],
+        ["trace", "ConfigMap/x", "--target", "eu"],
+    ],
+)
+def test_the_verbs_take_the_folder_where_there_are_several(two: Path, words: list[str]) -> None:
+    ran = CliRunner().invoke(main, words)
+    assert ran.exit_code == 2, ran.output
+    assert "there are several fleets" in ran.output
+    assert "--path FOLDER" in ran.output
+    ran = CliRunner().invoke(main, [*words, "--path", "fleets/prod"])
+    assert "there are several fleets" not in ran.output
+    if "--dry-run" in words:
+        assert ran.exit_code == 0, ran.output
+    if words[0] in ("grant", "ws"):
+        assert "fleets/prod/workspaces/root/shop/" in ran.output
+        ran = CliRunner().invoke(main, [*words, "--path", "fleets/none"])
+        assert (ran.exit_code, "has no fleets/none/treeplane.yaml" in ran.output) == (2, True)
+    assert CliRunner().invoke(main, [*words, "--path", "../prod"]).exit_code == 2
+    assert (two / "fleets" / "dev").is_dir()

@@ -49,7 +49,7 @@ def test_what_the_fleet_applied_before_is_named_once() -> None:
     left.look()
     assert target.asked == ["/api/v1/configmaps internal.workload.kcp.io/cluster,internal.workload.kcp.io/cluster!=key"]
     [text] = told
-    assert "sync target eu still runs 1 namespaces of this fleet" in text
+    assert "sync target eu still runs 1 namespace of this fleet" in text
     assert "kcp-a: root:shop:web at 1111111111" in text
     assert text.endswith("kubectl delete namespace kcp-a")
 

@@ -7,8 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from support.loadedfleet import A, LoadedFleet, configmap
 
+from reconciler.__main__ import main
 from reconciler.commands.answers import told
 from reconciler.commands.failure import Failure
 from reconciler.commands.mv import move
@@ -40,7 +42,7 @@ class Clone:
         return done.stdout
 
     def move(self, old: str, new: str) -> str:
-        return move(self.top / old, self.top / new)
+        return move(self.top / old, self.top / new).render("text")
 
     def push(self) -> None:
         self.git("commit", "--quiet", "-m", "Move")
@@ -52,6 +54,16 @@ class Clone:
 def clone(fleet: LoadedFleet, tmp_path: Path) -> Clone:
     fleet.commit({f"{A}/workspace.yaml": COMMENTED, f"{A}/kid/workspace.yaml": "", f"{A}/kid/k.yaml": configmap()})
     return Clone(fleet, tmp_path / "clone")
+
+
+def test_what_it_did_or_would_do_is_data(clone: Clone) -> None:
+    uid = clone.fleet.workspace("root:a")["metadata"]["uid"]
+    ran = CliRunner().invoke(main, ["mv", str(clone.top / A), str(clone.top / C), "--dry-run", "-o", "yaml"])
+    assert ran.output == f"# {C}/workspace.yaml\n{COMMENTED}  uid: {uid}\n"
+    assert clone.git("status", "--porcelain") == ""
+    assert "would be" in move(clone.top / A, clone.top / C, dry=True).render("text")
+    found = json.loads(move(clone.top / A, clone.top / C).render("json"))
+    assert found == {"from": A, "to": C, "file": f"{C}/workspace.yaml", "uid": uid}
 
 
 def test_it_moves_the_directory_and_says_which_workspace_it_is(clone: Clone) -> None:

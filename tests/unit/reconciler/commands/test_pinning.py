@@ -92,6 +92,19 @@ def test_pin_is_a_commit_to_workspace_yaml_and_resume_takes_it_back(clone: Clone
     assert clone.fleet.data("root:a") == {"a": "new"}
 
 
+def test_a_dry_run_shows_the_file_and_commits_nothing(clone: Clone) -> None:
+    first, before = clone.fleet.repo.commits[0], clone.git("rev-parse", "HEAD")
+    lines = f"spec:\n  serve:\n    commit: {first}\n"
+    shown = clone.run("pin", A, "HEAD^", "--dry-run", "-o", "yaml").output
+    assert shown == f"# {A}/workspace.yaml\n{COMMENTED}{lines}"
+    assert (
+        clone.run("pin", A, "HEAD^", "--dry-run").output == f"the pin of root:a would be created: commit {first[:10]}\n"
+    )
+    assert "would be created" in clone.run("suspend", A, "--dry-run").output
+    assert "would be unchanged" in clone.run("resume", A, "--dry-run").output
+    assert (clone.git("rev-parse", "HEAD"), clone.git("status", "--porcelain")) == (before, "")
+
+
 def test_it_says_what_it_did_as_data(clone: Clone) -> None:
     first = clone.fleet.repo.commits[0]
     done = clone.run("pin", A, first, "--until", "2100-01-01T01:00:00+01:00", "-o", "json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,6 +55,16 @@ def test_one_that_is_ready_at_once(here: Here, fake: type[Fake], url: str) -> No
         "spec": {"type": {"path": "root", "name": "universal"}},
     }
     assert here.current() == f"{url}/clusters/root"
+
+
+def test_what_was_made_is_data_and_the_words_stand_beside_it(here: Here, fake: type[Fake]) -> None:
+    fake.phases[:] = ["Scheduling", "Ready"]
+    done = here("create", "x", "--create-context", "mine", "-o", "json")
+    assert json.loads(done.out)["metadata"]["name"] == "x"
+    assert done.err.endswith(f'{READY}Created context "mine".\n')
+    assert yaml.safe_load(here("create-context", "here", "-o", "yaml").out) == {
+        "context": "here", "server": here.current(), "created": True, "switched": True,
+    }  # fmt: skip
 
 
 def test_one_that_takes_its_time(here: Here, fake: type[Fake]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 from support.fakeworkspaces import Fake
 
@@ -56,6 +58,21 @@ def test_an_export_is_bound(treeplane: Treeplane, fake: type[Fake], what: list[s
         "metadata": {"name": "db"},
         "spec": {"reference": {"export": {"path": "root:shop", "name": "db"}}},
     }
+
+
+def test_what_was_bound_is_data_and_the_words_stand_beside_it(treeplane: Treeplane, fake: type[Fake]) -> None:
+    fake.phases[:] = ["Bound"]
+    done = treeplane("bind", "root:shop:db", "-o", "json")
+    assert json.loads(done.stdout)["metadata"]["name"] == "db"
+    assert done.stderr.endswith("db created and bound.\n")
+
+
+def test_a_dry_run_shows_the_manifest_and_binds_nothing(treeplane: Treeplane, fake: type[Fake]) -> None:
+    assert treeplane("bind", "root:shop:db", "--dry-run").stdout == "apibinding db created (dry run)\n"
+    done = treeplane("bind", "root:shop:db", "--dry-run", "-o", "yaml", "--accept-permission-claim", "secrets")
+    assert yaml.safe_load(done.stdout)["spec"]["permissionClaims"] == [{**SECRETS, **ALL, "state": "Accepted"}]
+    assert "apibindings/db" not in fake.objects
+    assert treeplane("bind", "db", "--dry-run").exit_code == 2
 
 
 @pytest.mark.parametrize(
@@ -157,6 +174,9 @@ def test_claims_are_accepted(
     fake.objects["apibindings/b"] = binding()
     done = treeplane("claims", "accept", "b", *options)
     assert done.stdout == f'{told} APIBinding "b" is accepted\n'
+    done = treeplane("claims", "accept", "b", *options, "-o", "json")
+    assert "Accepted" in [each["state"] for each in json.loads(done.stdout)]
+    assert done.stderr == f'{told} APIBinding "b" is accepted\n'
     written = fake.objects["apibindings/b"]
     assert {claim["resource"]: claim["state"] for claim in written["spec"]["permissionClaims"]} == states
     assert written["metadata"]["resourceVersion"] == "7", "so that nobody's change is lost"

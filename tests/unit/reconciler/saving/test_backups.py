@@ -62,7 +62,7 @@ def test_keys_and_what_only_the_store_had_come_back(fleet: LoadedFleet, tmp_path
     assert new.store.get(late) is None
     assert new.data("root:a", "made") == {"made": "made"}
     assert [row.key for row in new.store.scan_rows(Table.NODE_PORTS)] == [port]
-    assert said == "of the backup 1 objects came back that were made through the API"
+    assert said == "of the backup 1 object came back that was made through the API"
     assert (new.keys / "secrets" / "root:a" / "eu.yaml").read_text() == "a secret"
     assert (new.keys / "ca.key").stat().st_mode & 0o777 == 0o600
     new.close()

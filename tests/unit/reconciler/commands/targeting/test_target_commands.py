@@ -246,13 +246,78 @@ def test_a_dry_run_asks_for_no_token_and_writes_nothing(top: Path, cluster: type
     assert not (top / INFRA / "tokyo.yaml").exists()
 
 
+def given(cluster: type[PlayedCluster], group: str) -> list[str]:
+    rules = cluster.objects["ClusterRole treeplane"]["rules"]
+    return [name for each in rules if each["apiGroups"] == [group] for name in each["resources"]]
+
+
+def export(top: Path, text: str) -> None:
+    (top / "workspaces/root/exports.yaml").write_text(text)
+    subprocess.run(["git", "-C", str(top), "add", "."], check=True)
+    subprocess.run(["git", "-C", str(top), "commit", "--quiet", "-m", "export"], check=True)
+
+
+EXPORT = "apiVersion: apis.kcp.io/{}\nkind: APIExport\nmetadata: {{name: databases}}\nspec: {}\n"
+
+
+@pytest.mark.parametrize(
+    ("version", "spec"),
+    [
+        ("v1alpha1", "{latestResourceSchemas: [v1.databases.data.example, v3.tables.data.example]}"),
+        ("v1alpha2", "{resources: [{name: databases, group: data.example, schema: x}, "
+                     "{name: tables, group: data.example, schema: y}]}"),
+    ],
+)  # fmt: skip
+def test_an_exports_kinds_are_those_of_its_file(
+    top: Path, cluster: type[PlayedCluster], version: str, spec: str
+) -> None:
+    export(top, EXPORT.format(version, spec))
+    add("--exports", "root:databases")
+    assert given(cluster, "data.example") == ["databases", "tables"]
+    assert manifest(top)["spec"]["supportedAPIExports"][1] == {"path": "root", "export": "databases"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ("{latestResourceSchemas: [v1.clusterroles.rbac.authorization.k8s.io]}", "which is Kubernetes' own"),
+        ("{latestResourceSchemas: [v1.secrets.core]}", "which is Kubernetes' own"),
+        ("{resources: [{name: deployments, group: apps}]}", "which is Kubernetes' own"),
+        ("{resources: [{name: '*', group: data.example}]}", "which can be none"),
+        ("{resources: [{name: databases, group: '*'}]}", "which can be none"),
+        ("{resources: [databases]}", "has no kinds that can be read"),
+        ("{}", "has no kinds that can be read"),
+    ],
+)
+def test_an_export_gives_itself_no_rights_on_a_cluster(
+    top: Path, cluster: type[PlayedCluster], spec: str, why: str
+) -> None:
+    export(top, EXPORT.format("v1alpha2" if "resources:" in spec else "v1alpha1", spec))
+    said = add("--exports", "root:databases", code=2)
+    assert why in said
+    assert "workspaces/root/exports.yaml:1" in said
+    assert "--kinds RESOURCE.GROUP" in said
+    assert cluster.objects == {}
+
+
+def test_what_no_file_says_is_asked_for(top: Path, cluster: type[PlayedCluster]) -> None:
+    export(top, EXPORT.format("v1alpha1", "{latestResourceSchemas: [v1.databases.data.example]}"))
+    for named, why in (
+        ("root:shop:db:databases", "no file declares a workspace root:shop:db"),
+        ("root:database", "did you mean databases?"),
+        ("root:infra:x", "no file of root:infra declares an APIExport x"),
+    ):
+        said = add("--exports", named, code=2)
+        assert why in said
+        assert "--kinds RESOURCE.GROUP" in said
+    assert cluster.objects == {}
+
+
 def test_what_a_target_runs_besides(top: Path, cluster: type[PlayedCluster]) -> None:
-    assert "--kinds" in add("--exports", "root:shop:db:databases", code=2)
     add("--exports", "root:shop:db:databases", "--kinds", "databases.data.example")
     named = manifest(top)["spec"]["supportedAPIExports"]
     assert named[1] == {"path": "root:shop:db", "export": "databases"}
-    rules = cluster.objects["ClusterRole treeplane"]["rules"]
-    assert [each["resources"] for each in rules if each["apiGroups"] == ["data.example"]] == [["databases"]]
+    assert given(cluster, "data.example") == ["databases"]
 
 
 def test_a_secret_that_sops_covers_is_committed_so_and_no_server_renews_it(
