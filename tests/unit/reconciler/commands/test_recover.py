@@ -170,7 +170,7 @@ def test_a_drill_does_with_a_backup_what_a_recovery_does(fleet: LoadedFleet, tmp
     done = CliRunner().invoke(main, [*line, *given])
     assert done.exit_code == 0, done.output
     assert "keys/ca.key: the certificates that clients have, and the one that they trust; there" in done.output
-    assert "of the backup 1 objects came back that were made through the API" in done.output
+    assert "of the backup 1 object came back that was made through the API" in done.output
     assert "recovery gives what is recorded, byte for byte" in done.output
     assert CliRunner().invoke(main, [*line, str(fleet.repo.path)]).exit_code == 2
     assert CliRunner().invoke(main, [*line, *given, "--keys", str(fleet.keys)]).exit_code == 2
