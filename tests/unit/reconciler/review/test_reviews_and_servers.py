@@ -37,6 +37,7 @@ Told = dict[str, str]
 )
 @given(history=HISTORIES, changes=CHANGES)
 @example(history=[("move", 0, False)], changes=[("type", 0)])
+@example(history=[("break", 1, False)], changes=[("rename", 0), ("of a type that is not there", 0)])
 def test_what_is_foreseen_is_what_happens(
     tmp_path_factory: pytest.TempPathFactory, history: History, changes: list[tuple[str, int]]
 ) -> None:
@@ -75,8 +76,9 @@ def assert_foreseen(fleet: LoadedFleet, base: str) -> None:
     }
     assert objects(part) == told(happened, paths)
     found = together(loaded.steps).held
-    assert {*held(part)} <= {*found}
-    assert {path for path in found if path not in stood} <= {*held(part)}
+    foreseen = {*held(part), *(path for those in part.waiting.values() for path in those)}
+    assert foreseen <= {*found}
+    assert {path for path in found if path not in stood} <= foreseen
 
 
 def told(pairs: dict[object, Versions], paths: dict[str, str]) -> Told:
