@@ -134,10 +134,6 @@ class _Run:
             new_keys=self._new_keys,
             command=typed(self._settings.starting.command or sys.argv),
         )
-        for number in range(self._settings.starting.workers):
-            task = f"api-{number + 1}"
-            self._children.add(f"API worker {number + 1}", partial(self._worker, task), task=task)
-
         starts = itertools.count()
 
         def reconciler() -> Any:
@@ -148,7 +144,11 @@ class _Run:
             with self._outlets.child(tasks.VIEWER) as outlet:
                 return spawn_viewer(told.to_json(), outlet)
 
+        # First who takes longest to be there.
         self._children.add("the reconciler", reconciler, self._heard, task=tasks.RECONCILER)
+        for number in range(self._settings.starting.workers):
+            task = f"api-{number + 1}"
+            self._children.add(f"API worker {number + 1}", partial(self._worker, task), task=task)
         self._children.add("the reader of commits", viewer, task=tasks.VIEWER)
 
     def _worker(self, task: str) -> Any:
