@@ -43,7 +43,8 @@ OBJECT_META = {
 
 def with_conditions(kind: ServedKind, properties: dict[str, Any]) -> dict[str, Any]:
     """The properties of one of our own kinds, whose conditions say which there are."""
-    told = ENTRIES[kind.qualified].conditions if kind.builtin else ()
+    entry = ENTRIES.get(kind.storage) if kind.builtin else None  # which an older name of its group has, too
+    told = entry.conditions if entry is not None else ()
     if not told:
         return properties
     status = properties["status"]
