@@ -6,9 +6,12 @@ Real clusters are the matter of e2e/conftest.py.
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +19,8 @@ import pytest
 from hypothesis import settings
 from realclusters import binaries, helmbinary, hostilebinary, promtoolbinary, sopsbinary
 from realclusters.binaries import Unavailable
+
+from apiserver.logs.records import OURS, LogHandler
 
 T = TypeVar("T")
 
@@ -103,6 +108,22 @@ def hostile() -> Path:
         return hostilebinary.find()
     except Unavailable as error:
         pytest.skip(f"no hostile renderer: {error}")
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    """A test may have a command or a process set up its log in this process, which is every other test's, too."""
+    loggers = [logging.getLogger(name) for name in ("", *OURS)]
+    levels, last = [each.level for each in loggers], logging.lastResort
+    hooks = sys.excepthook, threading.excepthook
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
+        for handler in [each for each in logger.handlers if isinstance(each, LogHandler)]:
+            logger.removeHandler(handler)
+    logging.lastResort = last
+    sys.excepthook, threading.excepthook = hooks
+    logging.captureWarnings(capture=False)
 
 
 @pytest.fixture(scope="session")

@@ -142,7 +142,7 @@ def test_what_is_too_much_for_a_forge_is_counted() -> None:
     review = many(6000)
     markdown = FORMS["markdown"](review)
     assert len(markdown) <= MOST
-    assert "and 5950 more errors" in markdown
+    assert "and 5,950 more errors" in markdown
     assert re.search(r"…and \d+ more parts", markdown)
     assert markdown.count("<details>") == markdown.count("</details>") > 0
     sarif = json.loads(FORMS["sarif"](review))
@@ -152,7 +152,7 @@ def test_what_is_too_much_for_a_forge_is_counted() -> None:
     lines = FORMS["github"](review).splitlines()
     for kind in ("error", "warning"):
         assert sum(line.startswith(f"::{kind}") for line in lines) == 10
-    assert "::error::and 5991 more errors: run treeplane diff to see them" in lines
+    assert "::error::and 5,991 more errors: run treeplane diff to see all" in lines
 
 
 def test_sarif_is_what_its_schema_says() -> None:

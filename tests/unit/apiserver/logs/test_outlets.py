@@ -14,7 +14,7 @@ import pytest
 
 from apiserver.logs.lines import LogLines
 from apiserver.logs.outlets import Outlet, Outlets
-from apiserver.logs.records import OURS, LogHandler
+from apiserver.logs.records import LogHandler
 from apiserver.logs.rotated import RotatedFile
 
 CHILD = """
@@ -22,17 +22,6 @@ import logging, sys
 from apiserver.logs.records import begin
 begin("nobody")
 """
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    """This process's own logging is the tests'."""
-    loggers = [logging.getLogger(name) for name in ("", *OURS)]
-    levels = [each.level for each in loggers]
-    yield
-    for logger, level in zip(loggers, levels, strict=True):
-        logger.setLevel(level)
-    logging.captureWarnings(capture=False)
 
 
 @pytest.fixture
