@@ -132,7 +132,7 @@ def test_a_directory_that_moved_on_is_not_served_and_that_is_said(
     work.edit(DEPLOYMENT, "replicas: 2", "replicas: 9")
     work.commit("nine replicas")
     work.push()
-    eventually(lambda: server.get(web)["spec"]["replicas"] == 9)
+    eventually(lambda: server.get(web)["spec"]["replicas"] == 9, 10)
     server.stop()
     server.start()
     assert "has changed since" not in server.output()

@@ -48,12 +48,12 @@ def test_ctrl_c_stops_and_the_next_start_continues(
     clone.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
     head = clone.commit("three replicas")
     clone.push()
-    eventually(lambda: ready(server) == 3)
+    eventually(lambda: ready(server) == 3, 10)
     changed = {key for key, version in versions(server).items() if before.get(key) != version}
     assert {key.rpartition("/")[0] for key in changed} <= {f"{WEB}/deployments/default", f"{WEB}/placements"}
     assert f"{WEB}/deployments/default/web" in changed
     # Only the push led to commits: the start did not.
-    eventually(lambda: status(server, "-1") != recorded)
+    eventually(lambda: status(server, "-1") != recorded, 10)
     assert {line.split()[1] for line in status(server, f"^{recorded[0].split()[0]}")} == {head}
 
 
@@ -91,7 +91,7 @@ def test_no_process_outlives_a_crash_at_any_moment_of_the_start(
                 pytest.fail(f"it ended: {(tmp_path / 'log').read_text()}")
             process.kill()
             process.wait(10)
-        eventually(lambda mark=mark: not marked(mark), 30, f"killed {0.2 * number:.1f} s after the start")
+        eventually(lambda mark=mark: not marked(mark), 15, f"killed {0.2 * number:.1f} s after the start")
 
 
 def marked(text: str) -> list[int]:
@@ -162,16 +162,16 @@ def test_killed_processes_are_replaced(
 
     worker, reconciler = child(server, "apiserver"), child(server, "reconciler")
     os.kill(worker, signal.SIGKILL)
-    eventually(lambda: child(server, "apiserver") not in (0, worker), 30, "another worker runs")
-    eventually(lambda: serves(server), 30, "it answers")
+    eventually(lambda: child(server, "apiserver") not in (0, worker), 10, "another worker runs")
+    eventually(lambda: serves(server), 10, "it answers")
     assert versions(server) == before
 
     os.kill(reconciler, signal.SIGKILL)
     clone.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
     clone.commit("three replicas")
     clone.push()  # while nobody listens
-    eventually(lambda: child(server, "reconciler") not in (0, reconciler), 30, "another reconciler runs")
-    eventually(lambda: ready(server) == 3, 30, "it has caught up")
+    eventually(lambda: child(server, "reconciler") not in (0, reconciler), 10, "another reconciler runs")
+    eventually(lambda: ready(server) == 3, 10, "it has caught up")
     assert "the reconciler ended with -9" in server.output()
 
 
@@ -187,7 +187,7 @@ def test_a_second_push_while_the_first_is_loaded(
         clone.commit(f"{number} replicas")
         clone.push()
         replicas = number
-    eventually(lambda: ready(server) == replicas)
+    eventually(lambda: ready(server) == replicas, 10)
     web = server.get(f"/clusters/{WEB}/apis/apps/v1/namespaces/default/deployments/web")
     assert web["metadata"]["generation"] == 6
     assert web["metadata"]["annotations"]["treeplane.dev/source-commit"] == clone.git("rev-parse", "HEAD").strip()

@@ -41,12 +41,12 @@ def test_the_readme_step_by_step(served: Plane, tmp_path: Path, eventually: Any)
     assert "Current workspace is 'root:shop:web'" in served.kubectl("ws", WEB)
 
     clone = served.clone(tmp_path / "fleet")
-    eventually(lambda: "2/2" in deployments(served), 30, "the example's Deployment is ready")
+    eventually(lambda: "2/2" in deployments(served), 10, "the example's Deployment is ready")
     clone.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
     head = clone.commit("three replicas")
     clone.push()
     pushed = time.monotonic()
-    eventually(lambda: ready(served) == 3, 30, "three replicas are ready")
+    eventually(lambda: ready(served) == 3, 10, "three replicas are ready")
     assert time.monotonic() - pushed < 2
     assert "3/3" in deployments(served)
 
@@ -61,7 +61,7 @@ def test_the_readme_step_by_step(served: Plane, tmp_path: Path, eventually: Any)
         clone.git("fetch", "--quiet")
         return "readyReplicas: 3" in clone.git("show", file)
 
-    eventually(published, 30, "the status branch has three ready replicas")
+    eventually(published, 10, "the status branch has three ready replicas")
     trailer = clone.git("log", "-1", "--format=%(trailers:key=Source-Commit,valueonly)", STATUS).strip()
     assert trailer == head == clone.git("rev-parse", f"{STATUS}^2").strip()
 
@@ -105,7 +105,7 @@ def test_both_sync_targets_run_their_part(served: Plane, eventually: Any) -> Non
 
         eventually(lambda count=count, available=available: available() >= count, 10, target)
     job = ("get", "job", "migrate-orders", "-n", "checkout", "-o", "jsonpath={.status.succeeded}")
-    eventually(lambda: served.kubectl(*job, workspace="root:shop:checkout") == "1", 30, "the Job is complete")
+    eventually(lambda: served.kubectl(*job, workspace="root:shop:checkout") == "1", 10, "the Job is complete")
 
 
 def test_each_condition_that_is_told_of_a_kind_is_declared(served: Plane) -> None:

@@ -87,7 +87,7 @@ sys.stdin.read()
         pid = int(parent.stdout.readline())
         assert _runs(pid)
         parent.kill()
-    eventually(lambda: not _runs(pid))
+    eventually(lambda: not _runs(pid), 10)
 
 
 def _runs(pid: int) -> bool:

@@ -76,19 +76,19 @@ def lease(cluster: RealCluster) -> Any:
 
 def test_two_servers_and_a_real_cluster(cluster: RealCluster, server: Callable[..., Server], eventually: Any) -> None:
     first = server("a/1")
-    eventually(lambda: first.why == "")
+    eventually(lambda: first.why == "", 10)
     found = lease(cluster)
     assert found["spec"]["holderIdentity"] == "a/1"
     assert found["metadata"]["annotations"] == {"treeplane.dev/epoch": "1"}
-    eventually(lambda: lease(cluster)["spec"]["renewTime"] > found["spec"]["renewTime"], 30, "it is renewed")
+    eventually(lambda: lease(cluster)["spec"]["renewTime"] > found["spec"]["renewTime"], 10, "it is renewed")
 
     # A later epoch takes it, and waits.
     second = server("b/1", epoch=2)
-    eventually(lambda: "may still write for a moment" in second.why)
+    eventually(lambda: "may still write for a moment" in second.why, 10)
     with pytest.raises(Expected, match="is not ours"):
         second.client.create(MAPS, b'{"metadata":{"name":"no"}}')
-    eventually(lambda: "b/1 had it with epoch 2" in first.why, 30, "the first one notices")
-    eventually(lambda: second.why == "")
+    eventually(lambda: "b/1 had it with epoch 2" in first.why, 10, "the first one notices")
+    eventually(lambda: second.why == "", 10)
     assert lease(cluster)["spec"]["leaseTransitions"] == 1
     assert first.why
 
@@ -102,19 +102,19 @@ def test_two_servers_and_a_real_cluster(cluster: RealCluster, server: Callable[.
     assert "holderIdentity" not in lease(cluster)["spec"]
     assert first.why
     fourth = server("c/1", epoch=2)
-    eventually(lambda: fourth.why == "")
+    eventually(lambda: fourth.why == "", 10)
 
     # Somebody deletes it, or the namespace's content.
     cluster.kubectl("delete", "lease", "-n", NAMESPACE, name_of(FLEET))
-    eventually(lambda: lease(cluster)["spec"].get("holderIdentity") == "c/1", 30, "it is made anew")
+    eventually(lambda: lease(cluster)["spec"].get("holderIdentity") == "c/1", 10, "it is made anew")
 
     # Nobody is left of that epoch: the command that the condition prints.
     fourth.stop()
-    eventually(lambda: "c/1" not in first.why and "kubectl annotate" in first.why)
+    eventually(lambda: "c/1" not in first.why and "kubectl annotate" in first.why, 10)
     command = first.why.rsplit("\n", 1)[1].split()
     assert command[0] == "kubectl"
     cluster.kubectl(*command[1:])
-    eventually(lambda: first.why == "")
+    eventually(lambda: first.why == "", 15)
 
 
 def test_the_documented_rights_are_enough_and_needed(
@@ -132,8 +132,8 @@ def test_the_documented_rights_are_enough_and_needed(
         )
         config["users"][0]["user"] = {"token": token}
         limited = server("a/1", kubeconfig=yaml.safe_dump(config).encode())
-        eventually(lambda: limited.client.ping() is None)
-        eventually(lambda: "leases.coordination.k8s.io in namespace treeplane-system" in limited.why)
+        eventually(lambda: limited.client.ping() is None, 10)
+        eventually(lambda: "leases.coordination.k8s.io in namespace treeplane-system" in limited.why, 10)
         cluster.kubectl("apply", "-f", "-", input=block)
         eventually(lambda: limited.why == "", 20)
         limited.client.served()

@@ -178,7 +178,7 @@ def test_the_example_runs_on_two_clusters(
     assert {"staging/web"} <= america.available().keys()
     eventually(lambda: europe.find("Job/checkout/migrate-orders")["status"].get("succeeded") == 1, 20)
     job = "/clusters/root:shop:checkout/apis/batch/v1/namespaces/checkout/jobs/migrate-orders"
-    eventually(lambda: server.get(job)["status"].get("succeeded") == 1)
+    eventually(lambda: server.get(job)["status"].get("succeeded") == 1, 10)
     password = base64.b64encode(PASSWORDS["session"].encode()).decode()
     assert europe.find("Secret/default/session")["data"] == {"password": password}
     assert "Secret/default/login" in europe.objects()
@@ -192,7 +192,7 @@ def test_the_example_runs_on_two_clusters(
     clone.commit("three replicas")
     clone.push()
     begin = time.monotonic()
-    eventually(lambda: europe.find("Deployment/default/web")["spec"]["replicas"] == 3)
+    eventually(lambda: europe.find("Deployment/default/web")["spec"]["replicas"] == 3, 10)
     assert time.monotonic() - begin < 2
     ready = ("get", "deployment", "web", "-o", "jsonpath={.status.readyReplicas}")
     eventually(lambda: server.kubectl(*ready, workspace=WEB) == "3", 20)
@@ -200,9 +200,9 @@ def test_the_example_runs_on_two_clusters(
     # Changed by hand, put right; deleted by hand, back again.
     web = europe.find("Deployment/default/web")["metadata"]
     west.kubectl("-n", web["namespace"], "scale", "deployment", "web", "--replicas=7")
-    eventually(lambda: europe.find("Deployment/default/web")["spec"]["replicas"] == 3, 30, "drift is put right")
+    eventually(lambda: europe.find("Deployment/default/web")["spec"]["replicas"] == 3, 10, "drift is put right")
     west.kubectl("-n", web["namespace"], "delete", "service", "web")
-    eventually(lambda: "Service/default/web" in europe.objects(), 30, "what was deleted is back")
+    eventually(lambda: "Service/default/web" in europe.objects(), 10, "what was deleted is back")
 
     # Dropped from git, gone from the cluster; what others put beside it stays.
     west.kubectl("-n", web["namespace"], "create", "configmap", "somebody-elses", "--from-literal=a=b")
@@ -269,7 +269,7 @@ def test_a_fresh_data_directory_writes_nothing_to_the_clusters(
     server.start()
     eventually(lambda: synced(server), 30)
     recovered = {key: plain(item) for key, item in before.items()}
-    eventually(lambda: {key: plain(item) for key, item in server.everything().items()} == recovered)
+    eventually(lambda: {key: plain(item) for key, item in server.everything().items()} == recovered, 10)
 
     # Something that has to go down, so that the rest has certainly been looked at.
     work.edit("workspaces/root/shop/web/config.yaml", "search,wishlist", "search")
@@ -277,7 +277,7 @@ def test_a_fresh_data_directory_writes_nothing_to_the_clusters(
     work.commit("fewer features")
     for side, was, features in zip(sides, there, ("default", "staging"), strict=True):
         key = f"ConfigMap/{features}/web"
-        eventually(lambda side=side, key=key, was=was: side.find(key)["data"] != was[key]["data"])
+        eventually(lambda side=side, key=key, was=was: side.find(key)["data"] != was[key]["data"], 10)
     eventually(lambda: all(noted(side, work, WEB) for side in sides), 20)
     assert [applied(side.cluster) for side in sides] == [count + 2 for count in applies]
     for side, was, changed in zip(sides, there, ("default", "staging"), strict=True):
@@ -375,7 +375,7 @@ def test_a_server_that_stood_still_writes_nothing_once_another_took_over(
     work.commit("four replicas")
     work.git("push", "--quiet", "origin", "HEAD:main")
     second.start()
-    eventually(lambda: europe.find("Deployment/default/web")["spec"]["replicas"] == 4, 30, "it writes")
+    eventually(lambda: europe.find("Deployment/default/web")["spec"]["replicas"] == 4, 10, "it writes")
     assert lease(west)["spec"]["holderIdentity"].split("/")[0] == taker.split("/")[0]
     assert lease(west)["spec"]["holderIdentity"] != taker
     second.stop()
@@ -445,7 +445,7 @@ def test_a_cluster_that_hangs_loses_its_placements_and_slows_nobody(
             clone.commit(f"{number} replicas")
             clone.push()
             pushed = time.monotonic()
-            eventually(lambda number=number: other.find(key)["spec"]["replicas"] == number)
+            eventually(lambda number=number: other.find(key)["spec"]["replicas"] == number, 10)
             assert time.monotonic() - pushed < 2
         eventually(lambda: other.available().get("edge/edge") == 3, 30, "the edge caches have moved")
         assert time.monotonic() - paused > 3  # threshold and tolerance

@@ -45,7 +45,7 @@ def test_a_bare_repository(
     head = work.commit("three replicas")
     work.push()
     noticed(server, head, 2, eventually)
-    eventually(lambda: recorded(bare) == head, 30, "the status branch is there")
+    eventually(lambda: recorded(bare) == head, 10, "the status branch is there")
     assert sorted(bare.git("for-each-ref", "--format=%(refname)").split()) == ["refs/heads/main", STATUS]
 
     # Also by packed refs, several commits at once and a merge.
@@ -58,7 +58,7 @@ def test_a_bare_repository(
     bare.git("pack-refs", "--all")
     merged = work.git("rev-parse", "HEAD").strip()
     features = f"/clusters/{WEB}/api/v1/namespaces/default/configmaps/web"
-    eventually(lambda: server.get(features)["data"]["FEATURES"] == "search")
+    eventually(lambda: server.get(features)["data"]["FEATURES"] == "search", 10)
     found = server.get(features)["metadata"]["annotations"]["treeplane.dev/source-commit"]
     assert found == merged  # the first-parent commit with which it came
     assert server.get(f"/clusters/{WEB}/apis/apps/v1/namespaces/default/deployments/web")["spec"]["replicas"] == 3
@@ -70,7 +70,7 @@ def test_a_work_tree_stays_the_users(plane: Callable[..., Plane], work: Clone, e
     before = work.git("status", "--porcelain"), work.git("rev-parse", "HEAD"), reflog(work)
     server = plane(work.folder)
     begin = before[1].strip()
-    eventually(lambda: recorded(work) == begin)
+    eventually(lambda: recorded(work) == begin, 10)
     deployment = f"/clusters/{WEB}/apis/apps/v1/namespaces/default/deployments/web"
     assert server.get(deployment)["spec"]["replicas"] == 2
     assert (work.git("status", "--porcelain"), work.git("rev-parse", "HEAD"), reflog(work)) == before
@@ -80,7 +80,7 @@ def test_a_work_tree_stays_the_users(plane: Callable[..., Plane], work: Clone, e
     (work.folder / "notes.txt").unlink()
     head = work.commit("seven replicas")
     noticed(server, head, 2, eventually)
-    eventually(lambda: recorded(work) == head)
+    eventually(lambda: recorded(work) == head, 10)
     assert work.git("status", "--porcelain") == ""
 
     # An amended commit is followed as a difference of two trees.
@@ -88,14 +88,14 @@ def test_a_work_tree_stays_the_users(plane: Callable[..., Plane], work: Clone, e
     work.edit(DEPLOYMENT, "replicas: 7", "replicas: 5")
     work.git("commit", "--quiet", "--all", "--amend", "--message", "five replicas")
     amended = work.git("rev-parse", "HEAD").strip()
-    eventually(lambda: server.get(deployment)["spec"]["replicas"] == 5)
+    eventually(lambda: server.get(deployment)["spec"]["replicas"] == 5, 10)
     assert server.get(deployment)["metadata"]["uid"] == uid
-    eventually(lambda: recorded(work) == amended)
+    eventually(lambda: recorded(work) == amended, 10)
 
 
 def test_a_checked_out_status_branch_is_not_moved(plane: Callable[..., Plane], work: Clone, eventually: Any) -> None:
     server = plane(work.folder)
-    eventually(lambda: recorded(work))
+    eventually(lambda: recorded(work), 10)
     server.stop()
     work.git("switch", "--quiet", "treeplane/status")
     at = work.git("rev-parse", "HEAD")
@@ -107,7 +107,7 @@ def test_a_checked_out_status_branch_is_not_moved(plane: Callable[..., Plane], w
     beside.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
     head = beside.commit("three replicas")
     noticed(server, head, 2, eventually)
-    eventually(lambda: "treeplane/status is checked out in" in said(server), 30, "it says why it waits")
+    eventually(lambda: "treeplane/status is checked out in" in said(server), 10, "it says why it waits")
     assert work.git("rev-parse", "HEAD") == at
     assert work.git("status", "--porcelain") == ""
     work.git("switch", "--quiet", "--detach")
@@ -121,12 +121,12 @@ def test_a_url_is_polled_and_pushed_to(
     server = plane(url, "--poll", "2")
     assert not server.clone_words()
     head = work.git("rev-parse", "HEAD").strip()
-    eventually(lambda: recorded(bare) == head, 30, "the status branch is pushed")
+    eventually(lambda: recorded(bare) == head, 10, "the status branch is pushed")
     work.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
     head = work.commit("three replicas")
     work.push()
     noticed(server, head, 15, eventually)
-    eventually(lambda: recorded(bare) == head)
+    eventually(lambda: recorded(bare) == head, 10)
 
     # Away for a while: what runs goes on, and it is said.
     away = bare.folder.rename(bare.folder.with_name("away.git"))
@@ -141,7 +141,7 @@ def test_a_url_is_polled_and_pushed_to(
     noticed(server, head, 30, eventually)
 
     # A start takes the URL of the last time, and does not need an answer from it to keep things running.
-    eventually(lambda: recorded(bare) == head)
+    eventually(lambda: recorded(bare) == head, 10)
     server.stop()
     away = bare.folder.rename(away)
     server.repository = ""
@@ -151,13 +151,13 @@ def test_a_url_is_polled_and_pushed_to(
     [running] = [item for item in server.get(west)["items"] if item["metadata"]["name"] == "web"]
     where = f"{west.removesuffix('/deployments')}/namespaces/{running['metadata']['namespace']}/deployments/web"
     assert server.request("DELETE", where).status == 200
-    eventually(lambda: server.request("GET", where).status == 200, 30, "what was deleted by hand is back")
+    eventually(lambda: server.request("GET", where).status == 200, 10, "what was deleted by hand is back")
     away.rename(bare.folder)
     work.edit(DEPLOYMENT, "replicas: 4", "replicas: 5")
     head = work.commit("five replicas")
     work.push()
     noticed(server, head, 30, eventually)
-    eventually(lambda: recorded(bare) == head)
+    eventually(lambda: recorded(bare) == head, 10)
 
 
 def test_a_fleet_belongs_to_one_branch(
@@ -165,7 +165,7 @@ def test_a_fleet_belongs_to_one_branch(
 ) -> None:
     server = plane(bare.folder)
     head = work.git("rev-parse", "HEAD").strip()
-    eventually(lambda: recorded(bare) == head, 30, "the status branch is there")
+    eventually(lambda: recorded(bare) == head, 10, "the status branch is there")
     before = server.everything()
     server.stop()
     work.git("switch", "--quiet", "--create", "trunk")
@@ -184,7 +184,7 @@ def test_a_fleet_belongs_to_one_branch(
     assert {k: v["metadata"]["uid"] for k, v in server.everything().items()} == {
         k: v["metadata"]["uid"] for k, v in before.items()
     }
-    eventually(lambda: "branch: trunk" in bare.git("show", f"{STATUS}:fleet.yaml"), 30, "it is recorded")
+    eventually(lambda: "branch: trunk" in bare.git("show", f"{STATUS}:fleet.yaml"), 10, "it is recorded")
 
 
 def test_what_is_no_repository_is_refused(tmp_path: Path, plane: Callable[..., Plane]) -> None:

@@ -122,7 +122,7 @@ def test_one_that_comes_back_after_another_took_its_roles_ends(served: Plane, tm
         eventually(lambda: is_served(served, "meanwhile"), 30, "the second loads")
         os.kill(first.pid, signal.SIGCONT)
         eventually(lambda: "another process has taken the role" in served.output(), 30, "it is told")
-        eventually(lambda: "the reconciler ended with 5" in served.output(), 30, "it ended")
+        eventually(lambda: "the reconciler ended with 5" in served.output(), 10, "it ended")
         # The next one waits: the second lives.
         eventually(lambda: f"process {second.pid} has the role loading still" in served.output(), 30, "it waits")
         assert f"kill -9 {second.pid}" in served.output()

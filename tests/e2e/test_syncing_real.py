@@ -293,7 +293,7 @@ def test_a_dead_target_slows_nobody_and_loses_its_workloads(
         eventually(lambda: world.annotation(placement, SYNC_TARGET) not in ("", first), 20)
         eventually(lambda: "web" in new.names("deployments"), 20)
         world.config("settings", a="c")
-        eventually(lambda: new.list("configmaps")["settings"]["data"] == {"a": "c"})
+        eventually(lambda: new.list("configmaps")["settings"]["data"] == {"a": "c"}, 5)
         assert world.annotation(placement, LEAVING) == first
     finally:
         old.cluster.resume()

@@ -67,7 +67,7 @@ def test_a_second_server_observes_until_it_is_told_to_take_over(
     eventually(
         lambda: second.request("GET", "/clusters/root/api/v1/namespaces/default/configmaps/note").status == 200, 20
     )
-    eventually(lambda: observing(second) == "Observing", 30, "its condition")
+    eventually(lambda: observing(second) == "Observing", 10, "its condition")
     assert observing(first) == "Followed"
 
     # It packs its own mirror, as the first one does.
@@ -116,7 +116,7 @@ def test_on_one_machine_the_last_start_wins(
     before = uids(first)
     second = plane(bare.folder, data=tmp_path / "second" / "data")
     assert "holds this fleet" not in second.output()
-    eventually(lambda: "holds this fleet" in first.output(), 30, "the first one notices at once")
+    eventually(lambda: "holds this fleet" in first.output(), 10, "the first one notices at once")
     eventually(lambda: first.request("GET", URL).status == 200, 20, "it is readable again")
     assert uids(second) == before == uids(first)
     # The process that serves may crash: that is no start of a server.

@@ -97,7 +97,7 @@ def test_a_client_that_is_killed_in_the_middle(
     with client(running, large if kind == "push" else tmp_path, *words) as process:
         eventually(lambda: len(serving(running)) > 1, 20, "git serves it, with a child")
         os.killpg(process.pid, signal.SIGKILL)
-        eventually(lambda: not serving(running), 30, "nothing of git is left")
+        eventually(lambda: not serving(running), 10, "nothing of git is left")
     assert running.git(large, "ls-remote", running.repository, "refs/heads/side").stdout == ""
     assert left_behind(running) == []
 
@@ -152,7 +152,7 @@ def test_a_push_whose_body_ends_too_early(running: Any, work: Path, eventually: 
     if part > 200:
         eventually(lambda: serving(running), 20, "git has begun")
     asking.close()
-    eventually(lambda: not serving(running), 30, "nothing of git is left")
+    eventually(lambda: not serving(running), 10, "nothing of git is left")
     assert running.git(work, "ls-remote", running.repository, "refs/heads/early").stdout == ""
 
 
@@ -164,7 +164,7 @@ def test_a_body_that_stalls(running: Any, work: Path, eventually: Any, service: 
     with pytest.raises((ConnectionError, http.client.HTTPException)):
         asking.getresponse()
     asking.close()
-    eventually(lambda: not serving(running))
+    eventually(lambda: not serving(running), 10)
 
 
 def test_a_push_that_is_all_here_is_finished(running: Any, work: Path, tmp_path: Path, eventually: Any) -> None:
@@ -179,7 +179,7 @@ def test_a_push_that_is_all_here_is_finished(running: Any, work: Path, tmp_path:
     assert running.git(work, "ls-remote", running.repository, "refs/heads/whole").stdout == ""
     go.touch()
     eventually(lambda: running.git(work, "ls-remote", running.repository, "refs/heads/whole").stdout, 20)
-    eventually(lambda: not serving(running))
+    eventually(lambda: not serving(running), 10)
 
 
 @SMALL
@@ -194,7 +194,7 @@ def test_a_push_that_is_too_large_is_told_so(running: Any, tmp_path: Path, event
         assert (done.returncode == 0) is fits, done.stderr
         if size == 3 * 1024 * 1024:
             assert "pack exceeds maximum allowed size (1024.00 KiB)" in done.stderr
-    eventually(lambda: not serving(running))
+    eventually(lambda: not serving(running), 10)
     assert left_behind(running) == []
 
 
@@ -226,7 +226,7 @@ def test_what_takes_long_to_unpack_is_refused(
     done = running.git(work, "push", "origin", "HEAD:main")
     assert done.returncode != 0
     assert "unpack" in done.stderr
-    eventually(lambda: not serving(running))
+    eventually(lambda: not serving(running), 10)
     # An ordinary push goes through all the same.
     running.git(work, "switch", "-q", "--orphan", "small")
     running.git(work, "commit", "--allow-empty", "-qm", "small")

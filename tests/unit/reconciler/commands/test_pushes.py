@@ -346,7 +346,7 @@ def test_what_somebody_put_there_is_not_read_and_goes(tmp_path: Path, eventually
     (there / "incoming-gggggg.ask").write_text(f"{'0' * 40} {'1' * 40} refs/heads/main\n\n")
     assert [asked.name for asked in spool.questions()] == ["incoming-gggggg"]
     assert [*spool.questions()] == []
-    eventually(lambda: spool.sweep() or not [*there.iterdir()])
+    eventually(lambda: spool.sweep() or not [*there.iterdir()], 5)
     spool.end()
     assert not (tmp_path / BELL).exists()
 

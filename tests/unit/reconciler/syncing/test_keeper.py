@@ -125,10 +125,10 @@ def test_nothing_is_written_before_the_lease_is_ours(
     with pytest.raises(Expected, match="Lease treeplane-system/treeplane-f of the target is not ours"):
         client.create(LEASES, b"{}")
     gate.set()
-    eventually(lambda: client.barred() == "")
+    eventually(lambda: client.barred() == "", 5)
     assert 0 < client.left() <= 10
     assert api.namespace, "made, since it was absent"
-    eventually(lambda: server.told[-1:] == [True])
+    eventually(lambda: server.told[-1:] == [True], 5)
     server.barred = "another server holds the fleet"
     assert client.barred() == server.barred
 
@@ -136,7 +136,7 @@ def test_nothing_is_written_before_the_lease_is_ours(
 def test_a_clean_stop_gives_it_back(api: Api, liar: Callable[[Handler], Liar], eventually: Any) -> None:
     server, target = Server(), liar(api)
     client = server.connected(target.trusted())
-    eventually(lambda: not client.barred())
+    eventually(lambda: not client.barred(), 5)
     client.finish()  # as a syncer does at its end
     server.ended(k=True)
     assert api.target.lease is not None
@@ -150,7 +150,7 @@ def test_where_something_is_still_under_way_it_runs_out_by_itself(
     """Also over another target's connection, where two are one cluster."""
     server, target = Server(), liar(api)
     one, other = (server.connected(target.trusted(), key) for key in ("one", "other"))
-    eventually(lambda: not one.barred() and not other.barred())
+    eventually(lambda: not one.barred() and not other.barred(), 5)
     server.ended(one=False, other=True)
     assert api.holder == "a/1"
 
@@ -161,12 +161,12 @@ def test_a_target_that_is_no_more_gives_nothing_back(
     """Its cluster may be another target's; and one of the same name is another one."""
     target = liar(api)
     client = server.connected(target.trusted())
-    eventually(lambda: not client.barred())
+    eventually(lambda: not client.barred(), 5)
     server.keepers.drop("k")
     assert "stopping" in client.barred()
     assert api.holder == "a/1"
     again = server.connected(target.trusted())
-    eventually(lambda: not again.barred())
+    eventually(lambda: not again.barred(), 5)
 
 
 def test_another_connection_needs_its_own(
@@ -174,12 +174,12 @@ def test_another_connection_needs_its_own(
 ) -> None:
     """It may be to another cluster."""
     before = server.connected(liar(api).trusted())
-    eventually(lambda: not before.barred())
+    eventually(lambda: not before.barred(), 5)
     elsewhere = Api()
     now = server.connected(liar(elsewhere).trusted())
     assert before.barred()
     assert before.left() == 0
-    eventually(lambda: not now.barred())
+    eventually(lambda: not now.barred(), 5)
     assert before.barred()
     assert elsewhere.holder == "a/1"
 
@@ -198,12 +198,12 @@ def test_missing_rights_are_told_at_once(
 ) -> None:
     api.refused = 403
     client = server.connected(liar(api).trusted())
-    eventually(lambda: "leases.coordination.k8s.io in namespace treeplane-system" in client.barred())
+    eventually(lambda: "leases.coordination.k8s.io in namespace treeplane-system" in client.barred(), 5)
     keeper = server.keepers.find("k")
     assert keeper is not None
     assert keeper.waited() > 3600, "waiting is no remedy"
     api.refused = 0
-    eventually(lambda: not client.barred())
+    eventually(lambda: not client.barred(), 5)
     assert keeper.waited() == 0
 
 
@@ -213,7 +213,7 @@ def test_who_is_not_let_in_asks_ever_more_seldom(
     api.refused = 403
     target = liar(api)
     client = server.connected(target.trusted())
-    eventually(lambda: len(target.asked) >= 4)
+    eventually(lambda: len(target.asked) >= 4, 5)
     assert client.barred()
     assert len(target.asked) <= 6, "50, 100, 200, 400 ms"
 
@@ -221,11 +221,11 @@ def test_who_is_not_let_in_asks_ever_more_seldom(
 def test_two_servers_on_one_target(api: Api, liar: Callable[[Handler], Liar], eventually: Any) -> None:
     first, second, target = Server("a/1"), Server("b/1", epoch=2), liar(api)
     mine = first.connected(target.trusted())
-    eventually(lambda: not mine.barred())
+    eventually(lambda: not mine.barred(), 5)
     other = second.connected(target.trusted())
-    eventually(lambda: "b/1 had it with epoch 2, later than ours" in mine.barred())
+    eventually(lambda: "b/1 had it with epoch 2, later than ours" in mine.barred(), 5)
     assert "may still write for a moment" in other.barred()
-    eventually(lambda: first.told[-1] is False)
+    eventually(lambda: first.told[-1] is False, 5)
     assert True in first.told
     second.ended()
     first.ended()

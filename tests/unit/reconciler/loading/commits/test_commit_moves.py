@@ -33,7 +33,7 @@ def test_what_is_written_goes_to_where_the_workspace_is(fleet: CommitFleet) -> N
 def test_a_write_that_waits_goes_along(idle: CommitFleet, eventually: Any) -> None:
     writer = threading.Thread(target=idle.create, args=("root:a", "configmaps", a_configmap()))
     writer.start()
-    eventually(idle.committer.waiting, 30, "it waits")
+    eventually(idle.committer.waiting, 10, "it waits")
     idle.repo.commit(moving(idle, A, C, uid_of(idle, "root:a")))
     idle.serve()
     writer.join()
