@@ -115,7 +115,7 @@ def _past(station: Station) -> Past:
     def declared(path: str, commit: CommitRef, item: Item) -> bool:
         return declarations.declared(path, commit, item.kind.group, item.kind.resource, item.namespace, item.name)
 
-    return Past(declared, placed.withdrawn, repositories.has)
+    return Past(declared, placed.withdrawn, repositories.follows)
 
 
 def _targets(settings: ReconcileSettings) -> TargetSettings:

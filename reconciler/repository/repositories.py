@@ -40,12 +40,16 @@ class Repositories:
             )
         return found
 
-    def has(self, commit: CommitRef) -> bool:
-        """Whether the commit is here. Safe from every thread."""
+    def follows(self, commit: CommitRef, older: CommitRef) -> bool:
+        """Whether a commit is `older` or descends from it, in the same repository; False where it is not here. Safe
+        from every thread."""
+        if commit.repository != older.repository:
+            return False
         try:
-            return self.of(commit).has(commit.id)
+            repo = self.of(commit)
         except RepositoryError:
             return False
+        return repo.has(commit.id) and repo.is_ancestor(older.id, commit.id)
 
     def let_go(self) -> None:
         """Closes what was repacked since it was opened (see Repository.let_go). Raises RepositoryUnreadable."""

@@ -55,7 +55,6 @@ class Applier:
         if found is None:
             self._listed(home, item, kind, commit)
             found = site.client.apply(where, body)
-            site.ledger.wrote(item.cluster, item.namespace)
             cache.saw(found)
             drifted = live is not None and live.digest == digest
         else:

@@ -62,7 +62,6 @@ class Pruner:
             if verdict is WithdrawalVerdict.GOES or self._explained(item, obj, role, home, known=known):
                 version = self._site.client.discovery.versions[item.kind][0]
                 self._site.client.delete(client.path(item.kind, version, home.name, item.name), live.uid)
-                self._site.ledger.wrote(item.cluster, item.namespace)
                 return Pruned.WITHDRAWN if verdict is WithdrawalVerdict.GOES else Pruned.DONE
         if verdict is WithdrawalVerdict.WAITS:
             return Pruned.WAITS

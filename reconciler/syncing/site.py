@@ -36,24 +36,14 @@ class Ledger:
     such. `leftovers`: ours on the target, with no upstream object and no commit that explains its absence, and how
     often each was looked at. `retiring`:
     namespaces whose copies are to go since they are healthy at their new place. `ends`: what Jobs were that had ended
-    when they went, until that is taken up. `written`: namespaces in which something was written since their inventory
-    named a commit, so that it shall name a later one."""
+    when they went, until that is taken up."""
 
     failures: dict[Item, str] = field(default_factory=dict)
     explained: set[Item] = field(default_factory=set)
     leftovers: dict[Item, int] = field(default_factory=dict)
     retiring: set[tuple[str, str]] = field(default_factory=set)
     ends: dict[Item, Object] = field(default_factory=dict)
-    written: set[tuple[str, str]] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def wrote(self, cluster: str, namespace: str) -> None:
-        with self.lock:
-            self.written.add((cluster, namespace))
-
-    def noted(self, cluster: str, namespace: str) -> None:
-        with self.lock:
-            self.written.discard((cluster, namespace))
 
 
 class TargetSite:
@@ -213,8 +203,7 @@ class TargetSite:
 
     def _parent_seen(self, namespace: str) -> None:
         cache = self._watchers[CONFIG_MAPS].cache
-        held, known = cache.get(namespace, inventory.PARENT_NAME), self.inventory(namespace)
-        origin = self.homes.origin(namespace)
+        held = cache.get(namespace, inventory.PARENT_NAME)
         obj = self._content(held, paths.path(CONFIG_MAPS, "v1", namespace, inventory.PARENT_NAME))
         if held is None or obj is None:
             self.note_inventory(namespace, None)
@@ -222,10 +211,9 @@ class TargetSite:
             read = inventory.read(obj)
             if read is None:
                 log_failure("inventory", namespace, Expected("the object of its name is not an inventory of ours"))
-            if origin is not None and known not in (None, read):
-                self.ledger.wrote(*origin)  # somebody did, and it is to be put right
             self.note_inventory(namespace, read)
             cache.compared(namespace, inventory.PARENT_NAME, held.revision, b"", True)
+        origin = self.homes.origin(namespace)
         if origin is not None:
             self._homes_changed(*origin)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sized
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from apiserver.model.commits import CommitRef
 from reconciler.controllers.bindings import NamespaceRole
 from reconciler.plan.syncable import stays_upstream
 from reconciler.syncing.apply import Applier
@@ -43,6 +44,8 @@ class NamespaceUpkeep:
     ) -> None:
         self._site, self._upstream, self._applier, self._pruner = site, upstream, applier, pruner
         self._add_after, self._busy = add_after, busy
+        self._covered: dict[tuple[str, str], tuple[CommitRef, CommitRef]] = {}
+        """By logical cluster and namespace: which commit an inventory named, and up to which that does."""
 
     def look(self, item: Item) -> None:
         """Raises Outrun."""
@@ -68,7 +71,7 @@ class NamespaceUpkeep:
     def _note_commit(self, item: Item, kinds: Kinds) -> None:
         """Has the inventory name the commit last applied, once all of it is; puts it right where someone changed it.
 
-        A commit that changed nothing here is not noted: pruning looks from the one that is named up to the served one,
+        A commit that changed nothing here need not be: pruning looks from the one that is named up to the served one,
         and a start would write to every namespace that a later commit passed by."""
         cluster, namespace = item.cluster, item.namespace
         revision, home = self._upstream.objects.store.revision(), self._site.homes.get(cluster, namespace)
@@ -77,7 +80,8 @@ class NamespaceUpkeep:
             return
         held = self._site.inventory(home.name) or Inventory("")
         wanted = Inventory(workspace.path, workspace.commit, held.kinds | kinds, placements)
-        if held == wanted or (replace(held, commit=wanted.commit) == wanted and not self._is_due(item, held, wanted)):
+        late = replace(held, commit=wanted.commit) == wanted
+        if held == wanted or (late and self._covers(item, held.commit, wanted.commit)):
             return
         if self._busy.failures(cluster, namespace):
             return  # its success brings us back
@@ -86,23 +90,23 @@ class NamespaceUpkeep:
             return
         self._write(item, home, wanted)
 
-    def _is_due(self, item: Item, held: Inventory, wanted: Inventory) -> bool:
-        """Whether the later commit has to be named: something was written since, or from the one that is named git
-        cannot tell what was taken away."""
-        tells = self._upstream.past.known(held.commit) if held.commit else False
-        goes_on = held.commit.repository == wanted.commit.repository and tells
-        return (item.cluster, item.namespace) in self._site.ledger.written or not goes_on
+    def _covers(self, item: Item, named: CommitRef, applied: CommitRef) -> bool:
+        """Whether all that files declare here stood as it does at the commit that the inventory names, or before."""
+        place = item.cluster, item.namespace
+        if self._covered.get(place) == (named, applied):
+            return True
+        changed_by = self._upstream.changed_by(*place, self._site.offered)
+        follows = self._upstream.past.follows
+        if not named or applied in changed_by or not all(follows(named, each) for each in (named, *changed_by)):
+            return False
+        self._covered[place] = named, applied
+        return True
 
     def _write(self, item: Item, home: Home, wanted: Inventory) -> None:
-        cluster, namespace, ledger = item.cluster, item.namespace, self._site.ledger
-        with self._site.lock(cluster, namespace):
+        with self._site.lock(item.cluster, item.namespace):
             now = self._site.inventory(home.name)
-            ledger.noted(cluster, namespace)
-            try:
-                self._applier.note(home, replace(wanted, kinds=wanted.kinds | (now.kinds if now else frozenset())))
-            except Exception:
-                ledger.wrote(cluster, namespace)
-                raise
+            self._applier.note(home, replace(wanted, kinds=wanted.kinds | (now.kinds if now else frozenset())))
+        self._covered.pop((item.cluster, item.namespace), None)
 
 
 def is_wanted(item: Item, obj: Object) -> bool:

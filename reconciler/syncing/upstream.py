@@ -6,13 +6,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import orjson
+
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
+from apiserver.model.origins import origin_of
 from apiserver.registry import tree
 from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.objects import Objects
 from apiserver.registry.served import ServedKind
+from apiserver.storage.protocol import Record
 from reconciler.controllers.bindings import NAMESPACES, Bindings, NamespaceRole
 from reconciler.controllers.failures import Expected
 from reconciler.controllers.placements import PLACEMENTS
@@ -48,8 +52,9 @@ Withdrawn = Callable[[str, CommitRef, str, Collection[str]], bool]
 """withdrawn(workspace path, commit, namespace, placements): whether the workspace took the namespace away since that
 commit, in which these Placements had placed it. False also where that cannot be told."""
 
-KnownCommit = Callable[[CommitRef], bool]
-"""known(commit): whether its repository has it, so that the two above can tell what was since."""
+Follows = Callable[[CommitRef, CommitRef], bool]
+"""follows(commit, older): whether it is `older` or came after it, in the same repository. False also where that cannot
+be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ class Past:
 
     declared: Declared = lambda *_: False
     withdrawn: Withdrawn = lambda *_: False
-    known: KnownCommit = lambda _: False
+    follows: Follows = lambda *_: False
 
 
 UNKNOWN = Past()
@@ -108,13 +113,24 @@ class Upstream:
         self, cluster: str, namespace: str, offered: Mapping[GroupResource, str]
     ) -> Iterator[tuple[ServedKind, Item]]:
         """All objects of a namespace whose kind goes down."""
+        for kind, record in self._records(cluster, namespace, offered):
+            yield kind, Item(kind.group_resource, cluster, namespace, record.key.name)
+
+    def changed_by(self, cluster: str, namespace: str, offered: Mapping[GroupResource, str]) -> set[CommitRef]:
+        """The commits that last changed what files declare of these."""
+        found = (origin_of(orjson.loads(record.value)) for _, record in self._records(cluster, namespace, offered))
+        return {origin.commit for origin in found if origin is not None and origin.commit}
+
+    def _records(
+        self, cluster: str, namespace: str, offered: Mapping[GroupResource, str]
+    ) -> Iterator[tuple[ServedKind, Record]]:
         seen: set[str] = set()
         for kind in self.catalog.kinds(cluster).all():
             if kind.storage in seen or not kind.storage_version or not goes_down(kind, offered):
                 continue
             seen.add(kind.storage)
             for record in self.objects.store.scan(kind.storage, cluster, namespace).records:
-                yield kind, Item(kind.group_resource, cluster, namespace, record.key.name)
+                yield kind, record
 
     def scaled(self, item: Item) -> bool:
         """Whether a HorizontalPodAutoscaler of the namespace sets the object's replicas: then git does not."""

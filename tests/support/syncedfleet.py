@@ -175,7 +175,7 @@ class SyncedFleet:
             return declarations.declared(path, commit, kind.group, kind.resource, item.namespace, item.name)
 
         self.feed = Feed(self.fleet.store)
-        past = Past(declared, placed.withdrawn, repositories.has)
+        past = Past(declared, placed.withdrawn, repositories.follows)
         self.syncing = _Syncing(self.clusters, self.feed, writer.durable, past, self._happened)
         self.syncing.start()
         self.feed.start()

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 from support.syncedfleet import DEPLOYMENT, SyncedFleet, config, namespace
 
+from reconciler.loading.heads import FOLLOW, BranchSettings
+from reconciler.syncing.upkeep import NamespaceUpkeep
+
 
 @pytest.fixture
 def synced(tmp_path: Path) -> Iterator[SyncedFleet]:
@@ -67,3 +70,33 @@ def test_a_start_writes_to_no_namespace_that_a_later_commit_passed_by(
     synced.commit(there=None)
     synced.start()
     eventually(lambda: "there" not in west.names("configmaps"))
+
+
+def test_what_was_written_and_not_noted_before_an_end_is_noted_by_the_next_start(
+    synced: SyncedFleet, eventually: Any
+) -> None:
+    """So that git tells of it even where the branch goes elsewhere meanwhile, from before what was written."""
+    fleet = synced.fleet
+    fleet.loader = fleet.new_loader(BranchSettings(rewrites=FOLLOW, keep=fleet.mirror.keep))
+    synced.begin()
+    west = synced.clusters["west"]
+
+    def named() -> str:
+        return str(west.find("configmaps", "treeplane-inventory")["data"]["commit"])
+
+    eventually(lambda: "settings" in west.names("configmaps") and west.names("deployments"))
+    eventually(lambda: named() == str(fleet.record("root:shop").commit))
+    before = fleet.repo.head
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(NamespaceUpkeep, "_write", lambda *_: None)
+        synced.commit(more=config("more"))
+        eventually(lambda: "more" in west.names("configmaps"))
+        synced.stop()
+    assert named() == before
+    synced.start()
+    eventually(lambda: named() == fleet.repo.head)
+    synced.stop()
+    fleet.repo.reset(before)
+    synced.commit(instead=config("instead"))
+    synced.start()
+    eventually(lambda: "instead" in west.names("configmaps") and "more" not in west.names("configmaps"))
