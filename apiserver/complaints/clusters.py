@@ -15,6 +15,7 @@ from apiserver.complaints.complaint import Complaint, ComplaintBatch, ComplaintK
 from apiserver.complaints.workspaces import listed
 from apiserver.model import clock, conditions
 from apiserver.model.conditions import Condition
+from apiserver.model.counts import some_of
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import SYNC_TARGETS
 from apiserver.registry import indexes, tree
@@ -62,10 +63,8 @@ def _beginning_apart(batches: Iterable[ComplaintBatch]) -> Iterator[ComplaintBat
         waiting += [each.where for each in batch.listed if each.kind == ComplaintKind.STARTING]
         yield ComplaintBatch(rest, batch.number - (len(batch.listed) - len(rest)))
     if waiting:
-        more = f" and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
         what = "a sync target has not been asked yet, as right after a start: it is known in a moment"
-        where = f"{', '.join(waiting[:_NAMED])}{more}"
-        yield ComplaintBatch.of([Complaint(ComplaintKind.STARTING, where, what)])
+        yield ComplaintBatch.of([Complaint(ComplaintKind.STARTING, some_of(waiting, _NAMED), what)])
 
 
 def _targets(view: View, records: Iterable[Record], now: float) -> Iterator[Complaint]:

@@ -12,7 +12,6 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable
 from operator import add
-from typing import NamedTuple
 
 from apiserver.endpoints.kubeexchange import KubeExchange, Seen
 from apiserver.endpoints.paths import RequestRoute
@@ -32,21 +31,6 @@ _SUBRESOURCES = frozenset({
 })  # fmt: skip
 _BOUNDS = DURATIONS.bounds
 _NOTHING = (0.0,) * (len(_BOUNDS) + 2)
-
-
-class RequestSeen(NamedTuple):
-    """What a request was for, as far as it is told. `served`: of a kind that is served there; else somebody may have
-    made the name up."""
-
-    verb: str
-    group: str = ""
-    version: str = ""
-    resource: str = ""
-    subresource: str = ""
-    scope: str = ""
-    served: bool = False
-
-
 _Key = tuple[Seen, int]
 
 
@@ -126,17 +110,18 @@ class RequestCounts:
     def _labels(self, asked: Seen) -> Labels:
         found = self._names.get(asked)
         if found is None:
-            found = self._named(RequestSeen(*asked))
+            found = self._named(asked)
             if OTHER not in found:  # what somebody may have made up is not kept
                 self._names[asked] = found
         return found
 
-    def _named(self, asked: RequestSeen) -> Labels:
-        kind = asked.group, asked.version, asked.resource
-        if asked.resource and not (_is_builtin(kind) or (asked.served and self._custom.has_name(kind))):
+    def _named(self, asked: Seen) -> Labels:
+        verb, group, version, resource, subresource, scope, is_served = asked
+        kind = group, version, resource
+        if resource and not (_is_builtin(kind) or (is_served and self._custom.has_name(kind))):
             kind = OTHER, "", OTHER
-        below = asked.subresource if asked.subresource in _SUBRESOURCES or not asked.subresource else OTHER
-        return (asked.verb, *kind, below, asked.scope)
+        below = subresource if subresource in _SUBRESOURCES or not subresource else OTHER
+        return (verb, *kind, below, scope)
 
 
 def _seen(exchange: KubeExchange) -> Seen:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import orjson
 
 from apiserver.model import conditions
+from apiserver.model.counts import some_of
 from apiserver.model.errors import StatusError, bad_request
 from apiserver.model.keys import Key, storage_name
 from apiserver.model.storagenames import CRDS, EXPORTS, SCHEMAS
@@ -120,7 +120,6 @@ class Everywhere:
 def _ambiguous(group: str, version: str, resource: str, named: list[str]) -> StatusError:
     qualified = storage_name(group, resource)
     path = f"/clusters/*/apis/{group}/{version}" if group else f"/clusters/*/api/{version}"
-    listed = ", ".join(f"{path}/{resource}:{name.partition(':')[2]}" for name in islice(sorted(named), _NAMED))
-    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    text = f"{qualified} is served under {len(named)} identities; name one of them: {listed}{more}"
+    found = [f"{path}/{resource}:{name.partition(':')[2]}" for name in sorted(named)]
+    text = f"{qualified} is served under {len(named)} identities; name one of them: {some_of(found, _NAMED)}"
     return bad_request(f"{text} (without a hash: what CustomResourceDefinitions or clusters have)")

@@ -92,8 +92,8 @@ class KubernetesAPI:
         """`scope["path"]` is the whole path from the server's root; other scopes than http and websocket end."""
         if scope["type"] not in ("http", "websocket"):
             return
-        kind = KubeExchange if scope["type"] == "http" else SocketExchange
-        exchange = kind(scope, receive, send)
+        make = KubeExchange if scope["type"] == "http" else SocketExchange
+        exchange = make(scope, receive, send)
         began = self._counts.begin(exchange)
         try:
             await self._serve(exchange)

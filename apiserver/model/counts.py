@@ -1,8 +1,9 @@
-"""How many of something there are, in words. Called by whoever tells people a number. Pure functions on text."""
+"""How many of something there are, in words, and which. Called by whoever tells people so. Pure functions on text."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _Y = re.compile(r"(?<![aeou])y$")
 
@@ -15,6 +16,12 @@ def counted(number: int, one: str, many: str = "") -> str:
     0, "workspace is", "workspaces are"    → 0 workspaces are
     """
     return f"{number:,} {one if number == 1 else many or _plural(one)}"
+
+
+def some_of(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first `most` of them, and how many more there are: `a, b, c and 12 more`."""
+    more = len(names) - most
+    return between.join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _plural(noun: str) -> str:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from apiserver.model.redaction import redact
 
-_LEFT_OUT = "..."
+LEFT_OUT = "..."
+"""What is typed there is secret."""
 
 
 def typed(words: Sequence[str]) -> tuple[str, ...]:
@@ -33,8 +34,8 @@ def _shown(before: str, word: str) -> str:
         return word
     option, given, _ = word.partition("=")
     if option.startswith("--") and given:
-        return f"{option}={_LEFT_OUT}"
-    return _LEFT_OUT if before.startswith("--") and "=" not in before else ""
+        return f"{option}={LEFT_OUT}"
+    return LEFT_OUT if before.startswith("--") and "=" not in before else ""
 
 
 def again(words: Sequence[str], option: str, value: str) -> str:

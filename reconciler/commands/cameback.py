@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apiserver.model import clock
-from apiserver.model.counts import counted
+from apiserver.model.counts import counted, some_of
 from apiserver.model.tables import Table
 from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
@@ -45,11 +45,11 @@ def _lines(
     records = (WorkspaceRecord.decode(*row) for row in rows(store, Table.WORKSPACES))
     unrecorded = [record.path for record in records if (record.writes or writes) == _STORE]
     if unrecorded:
-        yield f"  not back: what was made through the API in {_named(unrecorded)}, but for what a backup had"
+        yield f"  not back: what was made through the API in {some_of(unrecorded, _MOST)}, but for what a backup had"
     yield "  not back: Events, Leases and other runtime objects"
     missing = [*_missing(store, repo, recorded, settings)]
     for each in missing[:_LINES]:
-        of = f" ({_named(each.of)})" if each.of else ""
+        of = f" ({some_of(each.of, _MOST)})" if each.of else ""
         yield f"  not back: {settings.keys_dir / each.place}: {each.what}{of}; put it there from a backup of keys/"
     if len(missing) > _LINES:
         yield f"  not back: {len(missing) - _LINES} more of keys/; treeplane drill names all"
@@ -72,8 +72,3 @@ def _missing(
     for each in needed(store, settings.keys_dir, signed=signed):
         if each.place not in _OF_SERVER and each.there is not True:
             yield each
-
-
-def _named(names: list[str] | tuple[str, ...]) -> str:
-    more = len(names) - _MOST
-    return ", ".join(names[:_MOST]) + (f" and {more} more" if more > 0 else "")

@@ -46,14 +46,17 @@ def known(tree: type) -> list[KnownOption]:
 
 def options(tree: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator of a command that takes all options of the tree."""
-    found = [*map(_parameter, known(tree)), _config(tree)]
-    return lambda command: reduce(lambda done, parameter: parameter(done), reversed(found), command)
+    return _with([*map(_parameter, known(tree)), _config(tree)])
 
 
 def group_options(group: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator of a command that takes the options of one group, without a file; a variable says one, too."""
-    found = [_parameter(each, envvar=each.variable) for each in (KnownOption(*each) for each in options_of(group))]
-    return lambda command: reduce(lambda done, parameter: parameter(done), reversed(found), command)
+    found = (KnownOption(*each) for each in options_of(group))
+    return _with([_parameter(each, envvar=each.variable) for each in found])
+
+
+def _with(parameters: list[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return lambda command: reduce(lambda done, parameter: parameter(done), reversed(parameters), command)
 
 
 def nothing(tree: type) -> dict[str, Any]:

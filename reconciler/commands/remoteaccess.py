@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from apiserver.auth.pki_clients import authorities_in
 from apiserver.model.redaction import redact
 from apiserver.options import options
+from reconciler.commands.again import LEFT_OUT
 from reconciler.commands.failure import USAGE, Failure
 from reconciler.commands.options import group_options, name_of
 from reconciler.repository.access import NO_ACCESS, Reaching, RemoteAccess
@@ -22,7 +23,6 @@ from reconciler.repository.source import is_url
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _FIELDS = [(each, told) for each, _, told in options(RemoteAccess)]
-_HIDDEN = "..."
 
 
 def access_options(command: _Command) -> _Command:
@@ -55,4 +55,4 @@ def typed(access: RemoteAccess) -> str:
     found = [(name_of(each, told), getattr(access, each.name)) for each, told in _FIELDS]
     default = [getattr(NO_ACCESS, each.name) for each, _ in _FIELDS]
     said = [(name, str(value)) for (name, value), usual in zip(found, default, strict=True) if value != usual]
-    return "".join(f" {name} {shlex.quote(value) if redact(value) == value else _HIDDEN}" for name, value in said)
+    return "".join(f" {name} {shlex.quote(value) if redact(value) == value else LEFT_OUT}" for name, value in said)

@@ -83,7 +83,7 @@ class _Run:
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
         self._children = Children(ended=self._ended)
         self._lines = HappenedLines()
-        self._stopping = self._began = False
+        self._stopping = self._introduced = False
         self._refused = ""
 
     def run(self) -> None:
@@ -201,8 +201,8 @@ class _Run:
                 if len(event["held"]) > _SHOWN:
                     more = counted(len(event["held"]) - _SHOWN, "more is", "more are")
                     self._say(f"and {more} held back: kubectl ws tree says which")
-                if not self._began:  # the reconciler may be started again
-                    self._began = True
+                if not self._introduced:  # the reconciler may be started again
+                    self._introduced = True
                     self._say("in a second terminal:\n" + words.next_steps(kubeconfig.resolve(), self._clone_line()))
             case "held":
                 self._happened(HELD, self._held_line(event["workspace"], event["problems"]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
+from apiserver.model.counts import some_of
 from reconciler.commands.clone import WorkTree
 from reconciler.commands.failure import Failure
 from reconciler.repository.difference import FileChange
@@ -29,8 +30,7 @@ def require_clean(clone: WorkTree, changes: Iterable[FileChange]) -> None:
     differing = clone.run("diff", "-z", "--name-only", *against).split("\0")
     dirty = sorted(wanted.intersection((*every, *differing)))
     if dirty:
-        more = f" and {len(dirty) - _NAMED} more" if len(dirty) > _NAMED else ""
-        text = f"these files have changes that are in no commit: {', '.join(dirty[:_NAMED])}{more}"
+        text = f"these files have changes that are in no commit: {some_of(dirty, _NAMED)}"
         raise Failure(text, "commit them first, or take them back", 2)
 
 

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from apiserver.model.brief import brief
+from apiserver.model.counts import some_of
 from apiserver.model.keys import Internal, Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.registry import codec
@@ -135,10 +136,8 @@ class Notices(Controller[Key]):
         where = self._workspace(rest[0].cluster)
         if where is None or where == rest[0].about:
             return few
-        names = ", ".join(each.about.name for each in rest[:_NAMED])
-        more = f" and {len(rest) - _NAMED} more" if len(rest) > _NAMED else ""
-        kind = rest[0].about.kind
-        text = brief(f"{len(rest)} more of kind {kind}: {names}{more}", MESSAGE)
+        names, kind = some_of([each.about.name for each in rest], _NAMED), rest[0].about.kind
+        text = brief(f"{len(rest)} more of kind {kind}: {names}", MESSAGE)
         return [*few, rest[0]._replace(about=where, message=text)]
 
     def _tell_of_deletions(self, key: Key) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from apiserver.model import paths
+from apiserver.model.counts import some_of
 from reconciler.layout import ignore
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.grouping import Grouping, Subdirectories
@@ -248,9 +249,7 @@ class WorkspaceTree:
             message = f"stands beside {workspace.manifest_path}"
             out.append(LayoutError(f"{directory}/{name}", 0, 0, message, "a workspace has one manifest; remove one"))
         if directory in self.claims and workspace.manifest is None:
-            files = self.leftovers(workspace)
-            named = ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
-            message = f"was removed, but manifests remain below it: {named}"
+            message = f"was removed, but manifests remain below it: {some_of(self.leftovers(workspace), 3)}"
             out.append(LayoutError(workspace.manifest_path, 0, 0, message, "remove or move them too, or put it back"))
         for other in self.duplicates.get(path, ()):
             others = ", ".join(d for d in self.duplicates[path] if d != other)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from apiserver.model.counts import counted
+from apiserver.model.counts import counted, some_of
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.registry.workspacetypes import TypeRef
 from reconciler.layout.errors import LayoutError
@@ -112,6 +112,4 @@ def waiting_lines(waiting: Mapping[str, Sequence[str]]) -> list[str]:
 
 def _line(cause: str, waiting: Sequence[str]) -> str:
     some = counted(len(waiting), "workspace waits", "workspaces wait")
-    named = ", ".join(sorted(waiting)[:_NAMED])
-    more = f" and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
-    return f"{some} for workspace {cause}, which is held: {named}{more}"
+    return f"{some} for workspace {cause}, which is held: {some_of(sorted(waiting), _NAMED)}"

@@ -23,6 +23,7 @@ from functools import partial
 
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef
+from apiserver.model.counts import some_of
 from apiserver.model.identity import logical_cluster_name
 from reconciler.layout.contenttree import ContentTree
 from reconciler.layout.errors import LayoutError
@@ -140,8 +141,7 @@ class SourcedContent:
             yield f"{ref.repository} is this fleet's own repository", "leave it out, and put the files beside this one"
         own = [path for path, _ in case.tree.plain.files(place)]
         if own:
-            more = f" and {len(own) - _FILES} more" if len(own) > _FILES else ""
-            text = f"its content comes from {ref}, and there are manifests beside it: {', '.join(own[:_FILES])}{more}"
+            text = f"its content comes from {ref}, and there are manifests beside it: {some_of(own, _FILES)}"
             yield text, "remove them, or leave spec.source out"
 
     def _head(self, case: Case, ref: SourceRef, remotes: Remotes) -> SourceHead:

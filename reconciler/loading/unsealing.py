@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from apiserver.model.counts import counted
+from apiserver.model.counts import counted, some_of
 from apiserver.schema.defaults import copy_json
 from reconciler.encryption.agekeys import AgeIdentity
 from reconciler.encryption.document import EncryptedFile, OpenedFile
@@ -127,7 +127,7 @@ class Unsealing:
             return DamagedFile(_FOUND_OUT, _REMEDY)
 
     def _told(self, file: str, locked: LockedFile | UnfitFile, path: str) -> str:
-        names = _listed(sorted(f"{space or 'default'}/{name}" for f, space, name in self._locked if f == file))
+        names = some_of(sorted(f"{space or 'default'}/{name}" for f, space, name in self._locked if f == file), _NOTED)
         if isinstance(locked, UnfitFile):
             return f"{_error(file, locked)}: Secret {names} stays as it is"
         if locked is _UNASKED:
@@ -135,19 +135,13 @@ class Unsealing:
         place = f"keys/age/{path}"
         there = self._keys.wrong or "has none of their keys"
         if self._keys.identities:
-            there = f"is the key of {_listed(self._keys.identities)}"
-        what = f"{file} is encrypted for {_listed(locked.recipients)}, and {place} {there}"
+            there = f"is the key of {some_of([*self._keys.identities], _NOTED)}"
+        what = f"{file} is encrypted for {some_of(locked.recipients, _NOTED)}, and {place} {there}"
         return f"{what}: Secret {names} stays as it is until it can be read"
 
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:40]
-
-
-def _listed(names: Iterable[str]) -> str:
-    found = list(names)
-    more = f" and {len(found) - _NOTED} more" if len(found) > _NOTED else ""
-    return ", ".join(found[:_NOTED]) + more
 
 
 def _error(path: str, fault: UnfitFile) -> LayoutError:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from apiserver.model.counts import some_of
+
 Object = dict[str, Any]
 
 ALLOWED = "treeplane.dev/allow-incompatible-schema"
@@ -43,8 +45,7 @@ def allowed_by(export: Object) -> frozenset[str]:
 
 def shown(why: list[str]) -> str:
     """Reasons in short."""
-    more = f" and {len(why) - _SHOWN} more" if len(why) > _SHOWN else ""
-    return "; ".join(why[:_SHOWN]) + more
+    return some_of(why, _SHOWN, "; ")
 
 
 def narrower_resource(old: Object, new: Object) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from apiserver.model.counts import some_of
 from apiserver.model.kinds import GroupResource
 from apiserver.registry.builtins.catalogue import ENTRIES
 
@@ -23,5 +24,4 @@ def is_stateful(storage: str) -> bool:
 
 def named(found: Sequence[str]) -> str:
     """Objects in words: `PersistentVolumeClaim web/data, StatefulSet web/db and 3 more`."""
-    more = len(found) - _SHOWN
-    return ", ".join(found) if more <= 0 else f"{', '.join(found[:_SHOWN])} and {more} more"
+    return some_of(found, _SHOWN)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from itertools import islice
 
+from apiserver.model.counts import some_of
 from apiserver.model.proposals import PROPOSALS
 from reconciler.repository import library
 from reconciler.repository.borrowed import merged_tree
@@ -100,8 +101,7 @@ class ProposalBranches:
             conflicts = mixed(repo, before, ours, theirs, found.tree)
             if not conflicts:
                 return found.tree
-        more = len(conflicts) - _SHOWN
-        files = ", ".join(one_line(path) for path in conflicts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+        files = some_of([*map(one_line, conflicts)], _SHOWN)
         raise NotMerged(f"{name} conflicts with what is served in {files}", _remedy(name))
 
     def _many(self, head: str, served: str) -> list[CommitInfo]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from apiserver.model import selectors
+from apiserver.model.counts import some_of
 from apiserver.model.errors import StatusError
 from reconciler.commands.failure import Failure
 from reconciler.commands.filing.desk import Desk
@@ -53,9 +54,8 @@ def workspace_for(desk: Desk, path: str) -> WorkspaceDir:
             2,
         )
     if len(found) > 1:
-        named = ", ".join(each.path for each in found[:_NAMED])
-        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-        raise Failure(f"several workspaces have sync targets: {named}{more}", "name one: --workspace PATH", 2)
+        named = some_of([each.path for each in found], _NAMED)
+        raise Failure(f"several workspaces have sync targets: {named}", "name one: --workspace PATH", 2)
     return found[0]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apiserver.model.counts import counted
+from apiserver.model.counts import counted, some_of
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,11 @@ from apiserver.model.counts import counted
 )
 def test_one_is_one(number: int, words: list[str], expected: str) -> None:
     assert counted(number, *words) == expected
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [(0, ""), (1, "0"), (3, "0, 1, 2"), (4, "0, 1, 2 and 1 more"), (5003, "0, 1, 2 and 5,000 more")],
+)
+def test_some_are_named_and_the_rest_counted(number: int, expected: str) -> None:
+    assert some_of([*map(str, range(number))], 3) == expected
