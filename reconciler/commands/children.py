@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from apiserver.logs.outlets import Outlet
-from reconciler.commands.told import SETTINGS
+from reconciler.commands.told import tell
 
 MODULE = "reconciler.commands.reconcile"
 """What runs as a reconciler's process."""
@@ -137,26 +137,28 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 def spawn_viewer(settings: str, outlet: Outlet) -> subprocess.Popen[bytes]:
     """The process that reads commits for API workers."""
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", VIEWER],
         stdin=subprocess.PIPE,
         stdout=outlet.error,
         stderr=outlet.error,
         pass_fds=(outlet.pipe,),
-        env={**os.environ, **outlet.logging.variables(), SETTINGS: settings},
+        env={**os.environ, **outlet.logging.variables()},
         process_group=0,
     )
+    tell(process, settings)
+    return process
 
 
-def spawn_reconciler(settings: str, outlet: Outlet, roles: str = "all") -> subprocess.Popen[bytes]:
-    """A reconciler's process; its standard output carries reports (see report.py)."""
+def start_reconciler(outlet: Outlet, roles: str = "all") -> subprocess.Popen[bytes]:
+    """A reconciler's process, which waits to be told what (told). Its standard output carries reports (report)."""
     return subprocess.Popen(
         [sys.executable, "-m", MODULE, roles],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=outlet.error,
         pass_fds=(outlet.pipe,),
-        env={**os.environ, **outlet.logging.variables(), SETTINGS: settings},
+        env={**os.environ, **outlet.logging.variables()},
         # A group of its own: Ctrl-C on the terminal is for the parent, and not for a git that runs for the reconciler.
         process_group=0,
     )

@@ -28,7 +28,7 @@ CONFIG = f"{PREFIX}CONFIG"
 _USAGE = 2
 _OTHERS = frozenset({
     "FORGE_TOKEN",
-    "GIT_PASSWORD", "GIT_USER", "INCOMING", "LOG", "PROPOSES", "PUSHER", "RECONCILE", "SETTINGS", "TIPS",
+    "GIT_PASSWORD", "GIT_USER", "INCOMING", "LOG", "PROPOSES", "PUSHER", "SETTINGS", "TIPS",
     "GOLDEN", "TEST_MARK",
 })  # fmt: skip
 """Variables that are no options: `treeplane comment`'s, what processes tell their children, and tests'."""

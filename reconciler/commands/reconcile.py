@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import sys
 from dataclasses import replace
@@ -35,6 +34,7 @@ from reconciler.commands.source import guard
 from reconciler.commands.start import Beginning, Start, StartRefused, refuse_incomplete
 from reconciler.commands.station import Station
 from reconciler.commands.teller import Teller
+from reconciler.commands.told import heard
 from reconciler.layout.fleet import STATUS_BRANCH
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.library import bound_cache, set_fsync
@@ -181,7 +181,7 @@ class Reconciler:
 
 
 def main(given: str = ",".join(ALL)) -> None:
-    """Settings come as JSON in the environment variable TREEPLANE_RECONCILE. `given`: the roles of this process: all of
+    """Settings come as JSON on standard input (told), when all is loaded. `given`: the roles of this process: all of
     them, loading alone, which lends the others, or those others. Raises ValueError for any other."""
     works = parse(given)
     heap.share()
@@ -190,7 +190,7 @@ def main(given: str = ",".join(ALL)) -> None:
     # would wait five milliseconds each time for a loop that is catching up with the log.
     sys.setswitchinterval(0.0005)
     heap.settle()
-    settings = ReconcileSettings.from_json(os.environ["TREEPLANE_RECONCILE"])
+    settings = ReconcileSettings.from_json(heard(sys.stdin.fileno()))
     Path(settings.data_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
     end_with_parent(sys.stdin.fileno(), _GRACE)
     place.begin(Path(settings.data_dir), tasks.REST if works == REST else tasks.RECONCILER)

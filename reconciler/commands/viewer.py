@@ -7,7 +7,6 @@ what answers (viewing/service), in the same process, for good.
 from __future__ import annotations
 
 import json
-import os
 import select
 import signal
 import socket
@@ -20,7 +19,7 @@ from apiserver.localsocket import COMMITS, address
 from apiserver.logs.records import begin
 from apiserver.metrics import place
 from reconciler.commands import tasks
-from reconciler.commands.told import SETTINGS
+from reconciler.commands.told import heard
 
 _WAITING = 64
 _PROGRAMS = ("rendering_kubectl", "rendering_helm")
@@ -32,8 +31,9 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     begin(tasks.VIEWER)
-    settings = json.loads(os.environ[SETTINGS])
-    data_dir, parent = Path(settings["data_dir"]), sys.stdin.fileno()
+    parent = sys.stdin.fileno()
+    settings = json.loads(heard(parent))
+    data_dir = Path(settings["data_dir"])
     place.begin(data_dir, tasks.VIEWER)
     with bound(data_dir) as listener:
         found, _, _ = select.select([listener, parent], [], [])  # nothing is ever said there: it is the parent's end

@@ -27,11 +27,11 @@ from reconciler.commands.lookout import Lookout
 from reconciler.commands.observer import Observer
 from reconciler.commands.report import Report
 from reconciler.commands.roles import ALL, Roles
+from reconciler.commands.running import _Run
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Start
 from reconciler.commands.station import Station
 from reconciler.commands.teller import Teller
-from reconciler.commands.up import _Run
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import Heads, Mirror
 

@@ -12,7 +12,6 @@ from reconciler.commands import options
 from reconciler.commands.children import MODULE
 from reconciler.commands.roles import parse
 from reconciler.commands.settings import UpSettings
-from reconciler.commands.told import SETTINGS
 from reconciler.commands.up import up as up_command
 
 
@@ -26,11 +25,11 @@ def up(**given: Any) -> None:
 @click.command(hidden=True)
 @click.option("--roles", default="all", help="Of this process: all, loading, or controllers,status,syncing.")
 def reconcile(roles: str) -> None:
-    """One reconciler's process, as `up` starts them: with what it has to know in TREEPLANE_RECONCILE."""
+    """One reconciler's process, as `up` starts them: with what it has to know in a line on standard input."""
     try:
         parse(roles)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    if SETTINGS not in os.environ:
-        raise click.UsageError(f"{SETTINGS} says nothing of what to reconcile: `treeplane up` starts this, see --roles")
+    if os.isatty(0):
+        raise click.UsageError("nobody says what to reconcile: `treeplane up` starts this, see --roles")
     os.execv(sys.executable, [sys.executable, "-m", MODULE, roles])  # noqa: S606

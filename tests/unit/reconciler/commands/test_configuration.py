@@ -215,7 +215,7 @@ def test_every_variable_of_ours_is_known(told: list[Any]) -> None:
     """Else a start fails where a child, a hook or a test has it."""
     texts = [file.read_text() for top in ("apiserver", "reconciler") for file in (TOP / top).rglob("*.py")]
     quoted = {name for text in texts for name in re.findall(r'"(TREEPLANE_[A-Z_]+)"', text)}
-    assert {"TREEPLANE_SETTINGS", "TREEPLANE_RECONCILE", "TREEPLANE_FORGE_TOKEN"} <= quoted
+    assert {"TREEPLANE_SETTINGS", "TREEPLANE_FORGE_TOKEN"} <= quoted
     done = run("up", environment=dict.fromkeys([*quoted, "TREEPLANE_TEST_MARK"], "x"))
     assert (done.exit_code, len(told)) == (0, 1), done.output
 

@@ -46,8 +46,9 @@ def copy(tmp_path: Path) -> Path:
     main.write_text(f"from pathlib import Path\ndef serve(settings, listener):\n    {CHILD.format('worker')}\n")
     main = tmp_path / "reconciler" / "commands" / "reconcile.py"
     main.write_text(
-        "import os\nfrom pathlib import Path\nfrom reconciler.commands.settings import ReconcileSettings\n"
-        f"settings = ReconcileSettings.from_json(os.environ['TREEPLANE_RECONCILE'])\n{CHILD.format('reconciler')}\n"
+        "from pathlib import Path\nfrom reconciler.commands.settings import ReconcileSettings\n"
+        "from reconciler.commands.told import heard\n"
+        f"settings = ReconcileSettings.from_json(heard(0))\n{CHILD.format('reconciler')}\n"
     )
     return tmp_path
 

@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from support.fleetrepo import plain_fleet
 
 from reconciler import __main__ as program
-from reconciler.commands import preparing
-from reconciler.commands import up as command
+from reconciler.commands import preparing, running
 from reconciler.commands.line import serving
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.sourcesettings import follow_settings, trust
+from reconciler.commands.up import up
 
 
 def test_bounds_reach_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -28,8 +28,8 @@ def test_bounds_reach_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     runs: list[Any] = []
     monkeypatch.setattr(preparing, "_listen", lambda host, port: _Listener())
     monkeypatch.setattr(preparing, "resolve", lambda *_: preparing.Source(str(tmp_path), None, ()))
-    monkeypatch.setattr(command, "_Run", lambda _, prepared, *__: runs.append(prepared.server) or _Listener())
-    command.up(settings)
+    monkeypatch.setattr(running, "_Run", lambda _, prepared, *__: runs.append(prepared.server) or _Listener())
+    up(settings)
     [server] = runs
     assert (server.max_requests, server.max_requests_per_user, server.request_seconds, server.shutdown_seconds) == (
         7, 3, 9, 1,
