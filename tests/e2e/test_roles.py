@@ -18,6 +18,8 @@ import pytest
 from support.plane import Clone, Plane, environment
 
 from apiserver.logs.records import LOG
+from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.told import tell
 
 EVENTS = "/clusters/root:shop:web/api/v1/namespaces/default/events"
 EVENT = {
@@ -88,11 +90,17 @@ def is_served(server: Plane, name: str) -> bool:
 
 @contextmanager
 def another(server: Plane, like: psutil.Process) -> Iterator[subprocess.Popen[bytes]]:
-    """A second reconciler's process for the same data directory, started as the first was."""
-    told = {name: value for name, value in like.environ().items() if name != LOG}  # a pipe of the first's own
+    """A second reconciler's process for the same data directory, told what the first was told."""
+    url = f"https://127.0.0.1:{server.port}"
+    told = ReconcileSettings(
+        server.data, server.data / "keys", source=hosted(server)[-1], url=url, local_url=url, hosted=True,
+        roles="together",
+    )  # fmt: skip
+    quiet = {name: value for name, value in like.environ().items() if name != LOG}  # a pipe of the first's own
     process = subprocess.Popen(
-        like.cmdline(), env=told, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        like.cmdline(), env=quiet, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
+    tell(process, told.to_json())
     try:
         yield process
     finally:
