@@ -29,6 +29,16 @@ class TargetRefused(Expected):
         self.code, self.reason, self.message = code, reason, message
 
 
+class Unseen(Expected):
+    """A namespace of ours is empty, and its credentials do not let us see whether others keep something there."""
+
+    def __init__(self, namespace: str, error: TargetRefused) -> None:
+        super().__init__(
+            f"the empty namespace {namespace} stays there, since it cannot be seen whether others keep something in it "
+            f"({error}): give the credentials the right to list all that there is, as `treeplane target add` does"
+        )
+
+
 class NotServed(Expected):
     """The target does not serve the kind (in this version)."""
 

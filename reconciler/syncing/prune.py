@@ -16,6 +16,7 @@ from apiserver.registry.builtins.catalogue import resources_having
 from reconciler.controllers.bindings import NamespaceRole
 from reconciler.plan.syncable import made_in_all
 from reconciler.syncing import client
+from reconciler.syncing.errors import TargetRefused, Unseen
 from reconciler.syncing.homes import Home
 from reconciler.syncing.inventory import PARENT_NAME, applyset_id
 from reconciler.syncing.live import Live
@@ -26,6 +27,7 @@ from reconciler.syncing.withdrawals import Withdrawals, WithdrawalVerdict
 
 Object = dict[str, Any]
 
+_FORBIDDEN = 403
 _MADE_ALONE = resources_having(lambda kind: kind.made_alone)
 
 
@@ -107,13 +109,18 @@ class Pruner:
         return None
 
     def _strangers(self, home: Home) -> bool:
-        """Whether anyone else keeps something in the namespace: then it stays."""
+        """Whether anyone else keeps something in the namespace: then it stays. Raises Unseen, and it stays too."""
         for kind, versions in self._site.client.discovery.versions.items():
             if kind in _MADE_ALONE:
                 continue
             pages = self._site.client.list(client.path(kind, versions[0], home.name))
-            if any(not self._expected(kind, item["metadata"]) for page in pages for item in page.items):
-                return True
+            try:
+                if any(not self._expected(kind, item["metadata"]) for page in pages for item in page.items):
+                    return True
+            except TargetRefused as error:
+                if error.code == _FORBIDDEN:
+                    raise Unseen(home.name, error) from error
+                raise
         return False
 
     def _expected(self, kind: GroupResource, metadata: Object) -> bool:

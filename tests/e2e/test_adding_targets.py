@@ -201,6 +201,9 @@ def test_a_cluster_is_added_shown_renewed_and_removed_as_the_page_says(
     clone.commit("web runs in Europe")
     clone.push()
     eventually(lambda: "deployment.apps/web" not in cluster.kubectl(*selected), 60, "it left")
+    eventually(
+        lambda: not cluster.kubectl("get", "namespaces", "-l", selected[4], "-o", "name"), 60, "so did its namespace"
+    )
     eventually(lambda: re.search(r" evicting +0 ", machine.type(shown)), 30)
     eventually(lambda: "Namespaces:       0" in machine.type(described), 60)
     said = machine.type(remove)

@@ -46,6 +46,8 @@ class Cluster:
         """What was written, in words."""
         self.refuses: dict[str, str] = {}
         """What is forbidden, by name, and why."""
+        self.unseen: set[str] = set()
+        """Resources that may not be listed in a namespace."""
         self._objects: dict[Place, Object] = {}
         self._log: list[tuple[int, str, str, Object]] = []
         self._revision = 100
@@ -77,6 +79,8 @@ class Cluster:
     def list(self, where: str, selector: str) -> tuple[list[Object], str]:
         at = place(where)
         with self._news:
+            if at.namespace and at.resource in self.unseen:
+                raise TargetRefused(403, "Forbidden", f"{at.resource} is forbidden")
             found = [
                 obj
                 for other, obj in self._objects.items()

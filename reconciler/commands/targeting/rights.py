@@ -1,7 +1,8 @@
 """The rights that a server needs on a sync target, as objects of that cluster. docs/targets.md shows these very ones.
 
 Pure. One ServiceAccount, which may write what workspaces run, keep the Lease that says who writes, and renew its own
-token; it may make a token of nobody else.
+token; it may make a token of nobody else. It may list whatever there is, since a namespace that others keep something
+in, of whatever kind, is not deleted (syncing/prune).
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ def _everywhere(more: Collection[GroupResource]) -> list[Object]:
         for group in sorted({kind.group for kind in wanted})
     ]
     rules.append({"apiGroups": [""], "resources": ["events"], "verbs": ["list", "watch"]})
+    rules.append({"apiGroups": ["*"], "resources": ["*"], "verbs": ["list"]})
     role = {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": _metadata(), "rules": rules}
     return [role, _binding("ClusterRole", _metadata())]
 

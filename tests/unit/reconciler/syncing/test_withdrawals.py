@@ -74,6 +74,21 @@ def test_what_a_commit_took_away_goes_whenever_that_was(
     assert not west.names("deployments")
 
 
+def test_a_namespace_stays_while_it_cannot_be_seen_whether_others_keep_something_there(
+    synced: SyncedFleet, eventually: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    synced.begin()
+    eventually(lambda: runs(synced, "settings")() and placed(synced))
+    west = synced.clusters["west"]
+    west.unseen.add("networkpolicies")
+    synced.commit(placement=None)
+    eventually(lambda: "cannot be seen whether others keep something in it" in caplog.text)
+    assert runs(synced)()
+    assert west.names("namespaces")
+    west.unseen.clear()
+    eventually(lambda: not west.names("namespaces"))
+
+
 def test_its_objects_lose_their_status_and_the_namespace_says_why(synced: SyncedFleet, eventually: Any) -> None:
     synced.begin()
     eventually(lambda: (synced.deployment() or {}).get("status", {}).get("availableReplicas") == 2)
