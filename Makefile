@@ -104,6 +104,7 @@ clusters: $(TOOLS)
 	@cd tests && ../$(BIN)/python -m realclusters.proxybinaries
 	@cd tests && ../$(BIN)/python -m realclusters.promtoolbinary
 	@cd tests && ../$(BIN)/python -m realclusters.imagebuilder
+	@cd tests && ../$(BIN)/python -m realclusters.fluxbinary
 
 setup: $(TOOLS)
 
