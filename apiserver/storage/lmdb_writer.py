@@ -144,7 +144,6 @@ class WriterThread:
                         break
                 changed = group.finish(self.retention)
         except Exception as error:
-            FAILURES.add()
             refused = _refusal(error, self._env)
             for answer in taken:
                 answer.set_exception(refused)
@@ -170,7 +169,7 @@ class WriterThread:
                         break
                     self._env.put_state(txn, state)
         except Exception as error:
-            _fail(request, error)
+            _fail(request, _refusal(error, self._env))
         else:
             request.answer.set_result([])
 
@@ -187,7 +186,7 @@ class WriterThread:
                 revision = self._env.state(txn).revision + 1
                 self._env.put_state(txn, State(revision, revision, revision, 0, 0))
         except Exception as error:
-            _fail(request, error)
+            _fail(request, _refusal(error, self._env))
         else:
             request.answer.set_result([])
             self._bell.committed()
@@ -208,7 +207,10 @@ def _fail(item: _Call | _Compact | _Clear, error: Exception) -> None:
 
 
 def _refusal(error: Exception, env: LmdbEnvironment) -> Exception:
-    """What the callers of a transaction that failed are told."""
+    """What the callers of a transaction that failed are told, whichever kind it was."""
+    if isinstance(error, RoleLost):
+        return error
+    FAILURES.add()
     if isinstance(error, Full) or _is_of_disk(getattr(error, "code", None), env.directory):
         log.error("%s: nothing can be written, there is no room: %s", env.directory, error)
         return NoSpace(f"{env.directory} is full")

@@ -14,6 +14,7 @@ from pathlib import Path
 import lmdb
 import pytest
 from support.formats import set_format
+from support.nowhere import no_room
 
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
@@ -296,5 +297,32 @@ def test_a_full_store_refuses_writes_by_name_and_is_read_on(tmp_path: Path) -> N
             store.write(Put(cm("a"), b"", NEVER), Put(cm("b"), b"x" * 100_000)).result()
         assert (store.revision(), store.get(cm("a")), store.count("configmaps")) == (before, None, written)
         assert len(store.scan("configmaps").records) == written
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda store: store.write(Put(cm("b"), b"")).result(),
+        lambda store: store.fill(Put(cm("b"), b"")).result(),
+        lambda store: store.compact(0),
+        lambda store: store.clear(),
+    ],
+    ids=["write", "fill", "compact", "clear"],
+)
+def test_whatever_a_full_disk_does_not_take_is_refused_by_name(
+    tmp_path: Path, change: Callable[[Store], object]
+) -> None:
+    store = open_store(tmp_path)
+    try:
+        for _ in range(3):
+            store.write(Put(cm("a"), b"small")).result()
+        before = store.revision(), store.oldest()
+        with no_room(tmp_path), pytest.raises(NoSpace, match="is full"):
+            change(store)
+        assert (store.revision(), store.oldest()) == before
+        assert store.count("configmaps") == 1
+        change(store)  # there is room again
     finally:
         store.close()
