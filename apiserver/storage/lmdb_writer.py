@@ -144,9 +144,9 @@ class WriterThread:
                         break
                 changed = group.finish(self.retention)
         except Exception as error:
-            refused = _refusal(error, self._env)
-            for answer in taken:
-                answer.set_exception(refused)
+            if item is first:  # the transaction did not even begin
+                item, taken = _none, [first.answer] if first.answer.set_running_or_notify_cancel() else []
+            self._refuse(taken, error)
         else:
             COMMITS.took(time.perf_counter() - began)
             self._env.remember(group.interned)
@@ -157,6 +157,11 @@ class WriterThread:
             if changed:
                 self._bell.committed()
         return self._queue.get() if item is _none else item
+
+    def _refuse(self, answers: list[Future[list[int]]], error: Exception) -> None:
+        refused = _refusal(error, self._env)
+        for answer in answers:
+            answer.set_exception(refused)
 
     def _compact(self, request: _Compact) -> None:
         try:
