@@ -24,7 +24,7 @@ from apiserver.registry.catalog import Catalog
 from apiserver.registry.outbound import Outbound
 from apiserver.registry.webhookconversion import Webhooks
 from apiserver.settings import ServerSettings
-from apiserver.stores import open_at, open_main_store, open_target_store
+from apiserver.stores import open_main_store, open_serving, open_target_store
 from apiserver.worker import server
 
 
@@ -47,7 +47,7 @@ def serve(settings: ServerSettings, listener: socket.socket) -> None:
     authenticator = Authenticator(settings.token_auth_file, accounts, anonymous=settings.anonymous)
     commits = CommitViews(
         settings.data_dir,
-        lambda directory: open_at(directory, sync=False),
+        lambda directory: open_serving(directory, sync=False),
         lambda found: Realm(found, Catalog(found), authorizer),  # no webhook is called about what was
     )
     kubernetes = KubernetesAPI(store, catalog, authenticator, authorizer, settings, targets, accounts, commits)

@@ -10,15 +10,15 @@ import base64
 import binascii
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from apiserver.auth import pki
+from apiserver.auth.givencertificates import GivenCertificates
 from apiserver.auth.keys import Keys
 from apiserver.complaints.complaint import Complaint, ComplaintBatch, ComplaintKind, said
 from apiserver.model import clock
-from apiserver.settings import ServerSettings
 from apiserver.storage.lmdb_environment import StoreSettings
 from apiserver.storage.lmdb_soundness import DATA
 
@@ -35,22 +35,20 @@ _SHARE = 10
 """Room is little where it is less than `_LITTLE`, and less than this part of the whole."""
 _STORE_SHARE = 0.9
 _EMBEDDED = re.compile(rb"^\s*client-certificate-data:\s*([A-Za-z0-9+/=]+)\s*$", re.MULTILINE)
-_Which = Callable[[list[pki.CertificateLife]], pki.CertificateLife]
+_GIVEN = {
+    "--tls-cert-file": (_SOON, "put the next one there, it is read again"),
+    "--client-ca-file": (
+        _CA_SOON,
+        "whoever has a certificate of this CA is refused from then on; put the next CA beside it, and take out one "
+        "that ended",
+    ),
+    "--external-ca-file": (
+        _CA_SOON,
+        "clients check by it who answers; put the next one there, and give everybody a new kubeconfig",
+    ),
+}
+"""How long before its end one that was given is told of, and what with."""
 _START = said("treeplane", "up")
-
-
-@dataclass(frozen=True, slots=True)
-class GivenCertificates:
-    """Files that a server was given, None for none: what it serves with, of the CAs whose clients are let in, and what
-    clients check by who answers at its external URL."""
-
-    serving: Path | None = None
-    clients: Path | None = None
-    external: Path | None = None
-
-    @staticmethod
-    def of(settings: ServerSettings) -> GivenCertificates:
-        return GivenCertificates(settings.tls_cert_file, settings.client_ca_file, settings.external_authority)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,29 +100,10 @@ def _certificates(place: MachinePlace, now: float) -> Iterator[Complaint]:
 
 
 def _given(given: GivenCertificates, now: float) -> Iterator[Complaint]:
-    """Of the server's own the first in the file counts, of CAs of clients the one that ends first; of what vouches for
-    the external URL the last, since one that is good is enough there."""
-    yield from _of_given(given.serving, lambda found: found[0], _SOON, now,
-                         "--tls-cert-file: put the next one there, it is read again")  # fmt: skip
-    yield from _of_given(given.clients, lambda found: min(found, key=_end), _CA_SOON, now,
-                         "--client-ca-file: whoever has a certificate of this CA is refused from then on; put the next "
-                         "CA beside it, and take out one that ended")  # fmt: skip
-    yield from _of_given(given.external, lambda found: max(found, key=_end), _CA_SOON, now,
-                         "--external-ca-file: clients check by it who answers; put the next one there, and give "
-                         "everybody a new kubeconfig")  # fmt: skip
-
-
-def _of_given(file: Path | None, which: _Which, soon: float, now: float, hint: str) -> Iterator[Complaint]:
-    try:
-        life = which(pki.lives(file.read_bytes())) if file is not None else None
-    except (OSError, ValueError):
-        return  # a server that starts tells of it
-    if life is not None:
-        yield from _told(str(file), life.ends, min(soon, _SHARE_OF_LIFE * (life.ends - life.begins)), now, hint)
-
-
-def _end(life: pki.CertificateLife) -> float:
-    return life.ends
+    for option, file, life in given.lives():
+        soon, hint = _GIVEN[option]
+        soon = min(soon, _SHARE_OF_LIFE * (life.ends - life.begins))
+        yield from _told(str(file), life.ends, soon, now, f"{option}: {hint}")
 
 
 def _ending(file: Path, soon: float, now: float, hint: str = "") -> Iterator[Complaint]:

@@ -10,9 +10,10 @@ import asyncio
 
 import orjson
 
+from apiserver.auth.givencertificates import GivenCertificates
 from apiserver.complaints.complaint import Complaints
 from apiserver.complaints.gather import gather, gather_in
-from apiserver.complaints.machine import GivenCertificates, MachinePlace
+from apiserver.complaints.machine import MachinePlace
 from apiserver.endpoints.errors import NoSuchPath
 from apiserver.endpoints.exchange import Exchange
 from apiserver.endpoints.realms import RealmWorld

@@ -12,12 +12,13 @@ COMMITS_SEEN = CountMetric(
 )
 COMMITS_JUDGED = CountMetric(
     "treeplane_commits_judged_total",
-    "Commits that were loaded, that were held as a whole, or that were made of writes through the API.",
+    "Commits that were loaded, that were held as a whole, that were made of writes through the API, or, by "
+    "an observer, `shown` as the holder recorded them.",
     ("result",),
 )
 WORKSPACES_JUDGED = CountMetric(
     "treeplane_workspaces_judged_total",
-    "Workspaces that commits concerned, by what became of them.",
+    "Workspaces that commits concerned, by what became of them; of an observer `shown`.",
     ("result",),
 )
 PHASES = TimeMetric(

@@ -47,6 +47,7 @@ DISK_SIZE = StateMetric(
 )
 CERTIFICATES = StateMetric(
     "treeplane_certificate_expiration_timestamp_seconds",
-    "When a certificate ends: the CA's, the server's, one that it was given, the administrator's.",
+    "When a certificate ends: the CA's, the server's, the administrator's, and of those that it was given its own "
+    "(`given`), the first of the CAs of clients (`client-ca`), the last of those of the external URL (`external-ca`).",
     ("certificate",),
 )

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from apiserver.auth import pki
+from apiserver.auth.givencertificates import GivenCertificates
 from apiserver.auth.keys import Keys
 from apiserver.metrics import fleet, machine, place, store
 from apiserver.metrics.definition import Labels, Metric
@@ -17,6 +18,8 @@ from apiserver.storage.lmdb_environment import StoreSettings
 from apiserver.storage.lmdb_soundness import DATA
 from apiserver.storage.protocol import View
 
+_GIVEN = {"--tls-cert-file": "given", "--client-ca-file": "client-ca", "--external-ca-file": "external-ca"}
+"""What they are called in metrics."""
 _Sample = tuple[Metric, Labels, float]
 
 
@@ -40,13 +43,12 @@ def read(view: View, settings: ServerSettings, now: float) -> Iterator[_Sample]:
 
 def _certificates(settings: ServerSettings) -> Iterator[_Sample]:
     keys = Keys(settings.keys_dir)
-    files = {"ca": keys.ca, "server": keys.server.certificate, "admin": keys.admin.certificate,
-             "given": settings.tls_cert_file}  # fmt: skip
+    files = {"ca": keys.ca, "server": keys.server.certificate, "admin": keys.admin.certificate}
     for name, file in files.items():
-        if file is None:
-            continue
         with suppress(OSError, ValueError):  # one that cannot be read is told of where it is used
             yield machine.CERTIFICATES, (name,), pki.ends(file.read_bytes())
+    for option, _, life in GivenCertificates.of(settings).lives():
+        yield machine.CERTIFICATES, (_GIVEN[option],), life.ends
 
 
 def _processes(directory: Path, now: float) -> Iterator[_Sample]:

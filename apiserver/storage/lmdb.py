@@ -35,6 +35,7 @@ def open_store(
     sync: bool = True,
     start: int | None = None,
     settings: StoreSettings | None = None,
+    ruined: Callable[[Path], object] = lambda _: None,
 ) -> Store:
     """Open or create the store in `directory` (made with mode 0700).
 
@@ -45,8 +46,12 @@ def open_store(
     aside with a warning, and so is what was written without `sync` before the machine started last. Raises OSError,
     NewerStore where a newer Treeplane wrote it, which stays as it is, LibraryError if this process has the
     directory open already, and Damaged if others use what is to be set aside.
+    `ruined`: told that a commit failed in such a way that this process cannot use the directory any more, at the first
+    use after it. Another process can; in this one everything raises LibraryError.
     """
-    return LmdbStore(directory, declared, sync, start, settings or StoreSettings())
+    store = LmdbStore(directory, declared, sync, start, settings or StoreSettings())
+    store.when_ruined(ruined)
+    return store
 
 
 @contextmanager
@@ -131,6 +136,10 @@ class LmdbStore(_Handle):
         bell = Doorbell(directory, env.news, settings.look_seconds)
         super().__init__(env, bell, WriterThread(env, bell, settings), None)
         self._closed = False
+
+    def when_ruined(self, told: Callable[[Path], object]) -> None:
+        """See open_store."""
+        self._env.ruined = told
 
     def close(self) -> None:
         """Answers what was written, then closes. Calling it again does nothing; anything else raises afterwards."""

@@ -13,6 +13,7 @@ import logging
 import struct
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -21,7 +22,7 @@ from apiserver.model.remembered import Remembered
 from apiserver.storage import limits
 from apiserver.storage import lmdb_soundness as soundness
 from apiserver.storage.declared import Declared, Indexes
-from apiserver.storage.lmdb_library import Part, Resized, Transaction, open_files
+from apiserver.storage.lmdb_library import Part, Resized, Ruined, Transaction, open_files
 
 log = logging.getLogger(__name__)
 
@@ -111,6 +112,8 @@ class LmdbEnvironment:
         self._looked = (-1, 0)
         self.hold: soundness.Hold | None = None
         """Says that the directory is in use."""
+        self.ruined: Callable[[Path], object] = lambda _: None
+        """Told, before anything else is, that this process cannot use the files any more."""
         self.templates: Remembered[bytes, bytes] = Remembered(_TEMPLATES)
         """By number, as far as they were read."""
         self.seen_templates: Remembered[bytes, bool] = Remembered(_SEEN)
@@ -198,6 +201,9 @@ class LmdbEnvironment:
         except Resized:
             self.resize()
             return self.lmdb.begin(db=self.objects)
+        except Ruined:
+            self.ruined(self.directory)
+            raise
 
     def write(self) -> Transaction:
         try:
@@ -205,6 +211,9 @@ class LmdbEnvironment:
         except Resized:
             self.resize()
             return self.lmdb.begin(db=self.objects, write=True)
+        except Ruined:
+            self.ruined(self.directory)
+            raise
 
     def resize(self) -> None:
         """Another process opened the store with a larger map: take its size."""

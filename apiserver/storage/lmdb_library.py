@@ -22,11 +22,14 @@ Full: Final = lmdb.MapFullError
 """The file is as large as it may become."""
 Resized: Final = lmdb.MapResizedError
 """Another process made the file larger than this one has mapped."""
+Ruined: Final = lmdb.PanicError
+"""A commit of this process failed at its last page. Whatever the process asks for from then on is refused so; the files
+are as they were before, and another process can use them."""
 NO_STORE: Final = (
     lmdb.CorruptedError,
     lmdb.InvalidError,
     lmdb.PageNotFoundError,
-    lmdb.PanicError,
+    Ruined,
     lmdb.VersionMismatchError,
     lmdb.IncompatibleError,
 )

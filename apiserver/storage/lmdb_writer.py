@@ -144,10 +144,9 @@ class WriterThread:
                         break
                 changed = group.finish(self.retention)
         except Exception as error:
-            FAILURES.add()
-            refused = _refusal(error, self._env)
-            for answer in taken:
-                answer.set_exception(refused)
+            if item is first:  # the transaction did not even begin
+                item, taken = _none, [first.answer] if first.answer.set_running_or_notify_cancel() else []
+            self._refuse(taken, error)
         else:
             COMMITS.took(time.perf_counter() - began)
             self._env.remember(group.interned)
@@ -158,6 +157,11 @@ class WriterThread:
             if changed:
                 self._bell.committed()
         return self._queue.get() if item is _none else item
+
+    def _refuse(self, answers: list[Future[list[int]]], error: Exception) -> None:
+        refused = _refusal(error, self._env)
+        for answer in answers:
+            answer.set_exception(refused)
 
     def _compact(self, request: _Compact) -> None:
         try:
@@ -170,7 +174,7 @@ class WriterThread:
                         break
                     self._env.put_state(txn, state)
         except Exception as error:
-            _fail(request, error)
+            _fail(request, _refusal(error, self._env))
         else:
             request.answer.set_result([])
 
@@ -187,7 +191,7 @@ class WriterThread:
                 revision = self._env.state(txn).revision + 1
                 self._env.put_state(txn, State(revision, revision, revision, 0, 0))
         except Exception as error:
-            _fail(request, error)
+            _fail(request, _refusal(error, self._env))
         else:
             request.answer.set_result([])
             self._bell.committed()
@@ -208,7 +212,10 @@ def _fail(item: _Call | _Compact | _Clear, error: Exception) -> None:
 
 
 def _refusal(error: Exception, env: LmdbEnvironment) -> Exception:
-    """What the callers of a transaction that failed are told."""
+    """What the callers of a transaction that failed are told, whichever kind it was."""
+    if isinstance(error, RoleLost):
+        return error
+    FAILURES.add()
     if isinstance(error, Full) or _is_of_disk(getattr(error, "code", None), env.directory):
         log.error("%s: nothing can be written, there is no room: %s", env.directory, error)
         return NoSpace(f"{env.directory} is full")

@@ -1,4 +1,5 @@
-"""`treeplane backup`: what a server has and its repository has not, in one file that the holder of an age key opens.
+"""`treeplane backup`: what a server has and its repository has not, and that too where the server hosts it, in one file
+that the holder of an age key opens.
 
 Called by the command line, on the server's machine; the server may run. What goes in is reconciler/saving's.
 """
@@ -27,12 +28,14 @@ _MADE = "age-keygen -o KEYFILE makes a key and prints its public half; keep KEYF
 
 @dataclass(frozen=True, slots=True)
 class BackupAsked:
-    """`recipient`: the public half of an age key. `target`: the file that is made; none is overwritten."""
+    """`recipient`: the public half of an age key. `target`: the file that is made; none is overwritten. `repository`:
+    whether with the one that the server hosts, if it does."""
 
     data_dir: Path
     keys_dir: Path
     recipient: str
     target: Path
+    repository: bool = True
 
 
 def backup(asked: BackupAsked) -> Iterator[str]:
@@ -62,8 +65,16 @@ def backup(asked: BackupAsked) -> Iterator[str]:
         yield f"  what only the store had while {saved.commit:.10} was served"
     if saved.unpushed:
         yield f"  commits that the repository does not have, or got within two days: {saved.unpushed} bytes"
-    yield "not in it: the repository, of which a clone or a forge is the copy; what clusters have, embedded ones too"
-    yield f"try it where the key is: treeplane drill --from CLONE --backup {asked.target.name} --identity KEYFILE"
+    if saved.repository:
+        yield f"  the repository that the server hosts, all branches and tags: {counted(saved.repository, 'byte')}"
+    without = "" if saved.repository else f"the repository, of which {_copy(saved)} is the copy; "
+    yield f"not in it: {without}what clusters have, embedded ones too"
+    source = "" if saved.repository else " --from CLONE"
+    yield f"try it where the key is: treeplane drill{source} --backup {asked.target.name} --identity KEYFILE"
+
+
+def _copy(saved: Saved) -> str:
+    return "a clone that fetches all branches, and nothing else," if saved.hosts else "a clone or a forge"
 
 
 def _made(asked: BackupAsked, saved: Saved) -> int:
@@ -71,7 +82,8 @@ def _made(asked: BackupAsked, saved: Saved) -> int:
     handle, name = tempfile.mkstemp(prefix=f".{asked.target.name}.", dir=asked.target.absolute().parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            write(entries(asked.data_dir, asked.keys_dir, time.time(), saved), asked.recipient, file)
+            found = entries(asked.data_dir, asked.keys_dir, time.time(), saved, repository=asked.repository)
+            write(found, asked.recipient, file)
             file.flush()
             os.fsync(file.fileno())
             size = file.tell()

@@ -1,4 +1,4 @@
-"""What loads come to, as metrics have it. Called by the holder."""
+"""What loads come to, as metrics have it. Called by the holder, and by the observer, which shows what was judged."""
 
 from __future__ import annotations
 
@@ -28,6 +28,14 @@ def count(loaded: Loaded) -> None:
     for became, number in together(loaded.steps).counts().items():
         if number:
             WORKSPACES_JUDGED.add(became, by=number)
+
+
+def shown(seconds: float, workspaces: int) -> None:
+    """What another server recorded of a commit is shown: how long that took, and how many workspaces it concerned."""
+    PHASES.took(seconds, "load")
+    COMMITS_JUDGED.add("shown")
+    if workspaces:
+        WORKSPACES_JUDGED.add("shown", by=workspaces)
 
 
 def written() -> None:

@@ -14,9 +14,10 @@ from dataclasses import fields
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from apiserver.auth.givencertificates import GivenCertificates
 from apiserver.complaints.complaint import Complaint, ComplaintBatch, ComplaintKind, Complaints, cut, said, together
 from apiserver.complaints.gather import gather
-from apiserver.complaints.machine import GivenCertificates, MachinePlace, of_machine
+from apiserver.complaints.machine import MachinePlace, of_machine
 from apiserver.storage.lmdb_looking import UNREADABLE
 from apiserver.storage.lmdb_soundness import DATA
 from apiserver.stores import looking_at

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from apiserver.auth.keys import KeysError
+from apiserver.model.hostedrepository import PLACE
 from apiserver.model.redaction import redact
 from reconciler.commands import fleetfolder
 from reconciler.commands.clone import clone_of
@@ -32,8 +33,6 @@ from reconciler.statusbranch.naming import Undecided
 
 DIFFERENT = 1
 """Exit code: a recovery does not give what is recorded, or that is not the server's."""
-_HOSTED = "repo/fleet.git"
-"""The repository that a server hosts, below its data directory."""
 
 
 def drill(asked: CloneAsked, beside: KeptAside) -> Drill:
@@ -102,7 +101,7 @@ def location(source: str, folder: str) -> tuple[str, str]:
         if not source:
             top, repo = clone_of(Path(), folder)
             return str(top), repo.folders[0]
-        kind, hosted = kind_of_source(source), Path(source) / _HOSTED
+        kind, hosted = kind_of_source(source), Path(source) / PLACE
         if kind != "directory":
             return source, folder or _folder(source) if kind == "repository" else folder
         if is_repository(hosted):

@@ -13,7 +13,7 @@ from pathlib import Path
 from apiserver.model.counts import counted
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
-from apiserver.stores import open_at
+from apiserver.stores import open_serving
 from reconciler.commands.start import Beginning
 from reconciler.loading import behind
 
@@ -30,7 +30,7 @@ def open_for(
     there from somewhere, or the machine lost what it had not written yet. Not so one that shows what another server
     recorded, whose revisions are its own.
     """
-    store = open_at(directory, sync=sync)
+    store = open_serving(directory, sync=sync)
     recorded = beginning.recorded.facts().revision if beginning.recorded is not None else 0
     if store.revision() >= recorded:
         return store, ""
@@ -38,7 +38,7 @@ def open_for(
     if not (beginning.holder or beginning.taken or fleet.shown or fleet.holder):
         said = _forgotten(loading(store), recorded)
     store.close()
-    return open_at(directory, sync=sync, start=recorded), said
+    return open_serving(directory, sync=sync, start=recorded), said
 
 
 def _forgotten(store: Store, recorded: int) -> str:

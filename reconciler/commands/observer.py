@@ -14,6 +14,7 @@ from apiserver import bell
 from apiserver.push import listen_push
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
+from reconciler.commands import counting
 from reconciler.commands.cameback import came_back
 from reconciler.commands.sourcing import Sourcing
 from reconciler.commands.start import Beginning, Start
@@ -62,18 +63,20 @@ class Observer:
         self._holder = ""
 
     def run(self, beginning: Beginning) -> None:
-        assert beginning.recorded is not None
+        recorded = beginning.recorded
+        assert recorded is not None
         self._lookout.attach(self._store)
         self._is_held_by(beginning.holder)
         began, shown = time.monotonic(), tree.fleet(self._store).shown
         if shown and self._mirror.repository.has(shown.id):
-            self._follow(beginning.recorded, self._secrets.not_served(self._store))
+            self._follow(recorded, self._secrets.not_served(self._store))
         else:
-            self._shown.begin(beginning.recorded, beginning.holder, self._teller.progress)
+            held_by, progress = beginning.holder, self._teller.progress
+            counting.counted(lambda: self._shown.begin(recorded, held_by, progress))
             self._lookout.attach(self._store)  # which forgot what was told
             self._lagging.count()
             self._teller.note(
-                came_back(self._store, self._mirror.repository, beginning.recorded, self._settings, beginning.holder)
+                came_back(self._store, self._mirror.repository, recorded, self._settings, beginning.holder)
             )
         self._teller.loaded(self._store, tree.fleet(self._store).commit, time.monotonic() - began)
         lookout, data_dir = self._lookout, self._settings.data_dir
@@ -161,6 +164,7 @@ class Observer:
     def _follow(self, recorded: RecordedFleet, also: Collection[str] = ()) -> None:
         """One status commit; what cannot be read is tried again at the next look."""
         self._is_held_by(claim_of(self._mirror.repository, recorded.commit.id).writer or self._holder)
+        served, began = tree.fleet(self._store).commit, time.monotonic()
         try:
             self._mirror.repository.folders = recorded.facts().folders  # the holder may have followed a move
             looked = self._shown.follow(recorded, self._holder, also)
@@ -169,6 +173,8 @@ class Observer:
             self._teller.trouble(text, Trouble.UNREADABLE)
             return
         self._teller.over(Trouble.UNREADABLE)
+        if tree.fleet(self._store).commit != served:
+            counting.shown(time.monotonic() - began, len(looked))
         self._lagging.count(looked)
         fleetcondition.show(self._store)  # root may have been recovered, and the holder does not observe
         self._mirror.keep_status(recorded.commit.id)

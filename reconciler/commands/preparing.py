@@ -18,6 +18,7 @@ from apiserver.auth.keys import Keys, KeysError
 from apiserver.auth.pki_clients import authorities_in
 from apiserver.auth.tokens import TokenFile
 from apiserver.launch import listen
+from apiserver.model.hostedrepository import PLACE
 from apiserver.options import values
 from apiserver.settings import ServerSettings, Serving
 from apiserver.storage.lmdb_looking import check_format
@@ -32,6 +33,7 @@ from reconciler.commands.source import Source, check, resolve
 from reconciler.forges.errors import NotSaid
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.gitversion import require_git
+from reconciler.repository.source import is_git_dir
 from reconciler.signatures.own import CommitKey
 
 if TYPE_CHECKING:
@@ -184,5 +186,8 @@ def _remembered(settings: UpSettings) -> str:
         file.chmod(0o600)  # it may name a password
         return file.read_text().strip()
     except FileNotFoundError:
+        hosted = settings.common.data_dir / PLACE  # out of a backup, which has no more of where it came from
+        if is_git_dir(hosted):
+            return str(hosted)
         raise Failure("no REPOSITORY given, and none was served from this data directory before",
                       "treeplane up REPOSITORY", 2) from None  # fmt: skip

@@ -1,5 +1,5 @@
 """`treeplane recover`: a data directory for a server that was lost, out of its repository and, where there is one, a
-backup. Needs no server, and starts none.
+backup, which has the repository too if the server hosted it. Needs no server, and starts none.
 
 Called by the command line. Before anything is put in place it says what comes back and what does not, as a drill finds
 it. What only the lost store had is put back by the server itself, once it holds the fleet (saving/puttingback).
@@ -16,20 +16,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from apiserver.auth.files import private_directory, write_private
+from apiserver.model.hostedrepository import PLACE
 from apiserver.model.redaction import redact
 from reconciler.commands.dataplace import LOCK, RECOVERING, only_one, require_place
 from reconciler.commands.drill import drill, location
 from reconciler.commands.failure import USAGE, Failure
 from reconciler.commands.remoteaccess import check_access, typed
-from reconciler.commands.source import resolve
+from reconciler.commands.source import put_there, resolve
 from reconciler.drilling.freshclone import CloneAsked
 from reconciler.drilling.rehearsal import KeptAside
 from reconciler.drilling.result import Drill
 from reconciler.drilling.telling import as_text
 from reconciler.encryption.agekeys import AgeIdentity, BadKeyFile, identities
 from reconciler.repository.access import NO_ACCESS, RemoteAccess
+from reconciler.repository.errors import RepositoryError
+from reconciler.repository.objects import Repository
 from reconciler.repository.source import kind_of_source
 from reconciler.saving.archive import BadBackup
+from reconciler.saving.hosted import brought_back
 from reconciler.saving.puttingback import UNRECORDED
 from reconciler.saving.taking import TakenBackup, take
 from reconciler.saving.unpushed import UNPUSHED
@@ -45,8 +49,8 @@ class BackupGiven:
 
 @dataclass(frozen=True, slots=True)
 class RecoverAsked:
-    """`source`: a clone, or a URL, and with what that is reached (`access`). `backup`: None where there is none.
-    `folder`: in which the fleet stands; "" for the only one."""
+    """`source`: a clone, or a URL, and with what that is reached (`access`); "": the backup's repository. `backup`:
+    None where there is none. `folder`: in which the fleet stands; "" for the only one."""
 
     source: str
     branch: str
@@ -59,7 +63,8 @@ class RecoverAsked:
 def recover(asked: RecoverAsked) -> Iterator[str]:
     """Lines for people, each before what it tells of. Raises Failure, and then the directory is as it was."""
     _require_empty(asked.data_dir)
-    asked = replace(asked, folder=location(asked.source, asked.folder)[1])
+    if asked.source:
+        asked = replace(asked, folder=location(asked.source, asked.folder)[1])
     check_access(asked.source, asked.access)
     known = identities_of(asked.backup) if asked.backup is not None else []
     with _filling(asked.data_dir) as (staging, again):
@@ -69,11 +74,16 @@ def recover(asked: RecoverAsked) -> Iterator[str]:
         if asked.backup is not None:
             taken = taken_from(asked.backup, known, staging)
             yield said_of(asked.backup, taken)
+            if asked.source and taken.repository is not None:
+                yield f"its repository is left out: --from names {redact(asked.source)}"
         else:
             yield "no backup (--backup): what is named below as not in the repository is lost"
-        yield f"what {redact(asked.source)} brings back is looked at:"
-        clone = CloneAsked(asked.source, asked.branch, asked.folder, asked.access)
-        found = drill(clone, beside_of(taken))
+        clone, name = CloneAsked(asked.source, asked.branch, asked.folder, asked.access), redact(asked.source)
+        if asked.backup is not None and taken is not None and not asked.source:
+            name, clone = str(asked.backup.file), clone_in(asked.backup, taken, clone)
+            asked = replace(asked, folder=clone.folder)
+        yield f"what {name} brings back is looked at:"
+        found = replace(drill(clone, beside_of(taken)), source=name)
         yield as_text(found).rstrip("\n")
         yield from _put_in_place(asked, taken)
         yield from _next(asked, found, taken)
@@ -87,6 +97,22 @@ def taken_from(given: BackupGiven, known: list[AgeIdentity], place: Path) -> Tak
         raise Failure(
             f"{given.file} cannot be used: {error}", "give the file and the key (--identity) that belong together"
         ) from error
+
+
+def clone_in(given: BackupGiven, taken: TakenBackup, asked: CloneAsked) -> CloneAsked:
+    """Of the repository that a backup has, which is made beside what was taken out of it. Raises Failure."""
+    if taken.repository is None:
+        raise Failure(
+            f"{given.file} has no repository: the server did not host it, or it was left out",
+            "name a clone of it, or its URL: --from CLONE|URL",
+            USAGE,
+        )
+    git_dir = taken.keys.parent / PLACE
+    try:
+        brought_back(taken.repository, git_dir, asked.branch)
+    except RepositoryError as error:
+        raise Failure(f"{given.file} cannot be used: {error}") from error
+    return replace(asked, source=str(git_dir), folder=location(str(git_dir), asked.folder)[1])
 
 
 @contextmanager
@@ -107,7 +133,9 @@ def beside_of(taken: TakenBackup | None) -> KeptAside:
 def said_of(given: BackupGiven, taken: TakenBackup) -> str:
     served = f", when {taken.served:.10} was served" if taken.served else ""
     more = ", and commits that the repository may not have" if taken.unpushed is not None else ""
-    return f"{given.file}: made at {taken.made}{served}; keys/, {taken.objects} records that only the store had{more}"
+    whole = ", and the repository that the server hosted" if taken.repository is not None else ""
+    stored = f"{taken.objects} records that only the store had"
+    return f"{given.file}: made at {taken.made}{served}; keys/, {stored}{more}{whole}"
 
 
 def identities_of(given: BackupGiven) -> list[AgeIdentity]:
@@ -184,6 +212,9 @@ def _put_in_place(asked: RecoverAsked, taken: TakenBackup | None) -> Iterator[st
         if taken.unpushed is not None:
             taken.unpushed.rename(data_dir / UNPUSHED)
             yield f"{data_dir / UNPUSHED}: taken in by the server, and pushed where the repository has nothing newer"
+    if taken is not None and not asked.source:
+        yield from _put_repository(data_dir, taken, asked.branch)
+        return
     source = resolve(asked.source, data_dir, asked.branch, folder=asked.folder)
     yield from source.notes
     remembered = asked.source
@@ -191,6 +222,16 @@ def _put_in_place(asked: RecoverAsked, taken: TakenBackup | None) -> Iterator[st
         remembered = str(Path(asked.source).resolve())
     write_private(data_dir / "source", f"{remembered}\n".encode())
     yield f"{data_dir / 'source'}: {redact(asked.source)} is what is served"
+
+
+def _put_repository(data_dir: Path, taken: TakenBackup, branch: str) -> Iterator[str]:
+    """The one of the backup, as the one that the server hosts."""
+    git_dir = data_dir / PLACE
+    (taken.keys.parent / PLACE).parent.rename(git_dir.parent)
+    head = Repository(git_dir).ref(f"refs/heads/{branch}")
+    assert head is not None
+    put_there(git_dir, head)
+    yield f"{git_dir}: from the backup; it is what is served, and the truth for all clones"
 
 
 def _next(asked: RecoverAsked, found: Drill, taken: TakenBackup | None) -> Iterator[str]:

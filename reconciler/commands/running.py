@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from apiserver.complaints.machine import GivenCertificates
+from apiserver.auth.givencertificates import GivenCertificates
 from apiserver.launch import spawn
 from apiserver.logs.outlets import Outlets
 from apiserver.metrics import place

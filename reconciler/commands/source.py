@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from apiserver.auth.pki import SHARD_ADMIN
 from apiserver.auth.user import MASTERS, User
 from apiserver.endpoints.githooks import install_hooks
-from apiserver.model.hostedrepository import URL
+from apiserver.model.hostedrepository import PLACE, URL
 from reconciler.commands import fleetfolder
 from reconciler.commands.failure import Failure
 from reconciler.commands.nofleet import require_whole
@@ -30,9 +30,6 @@ from reconciler.repository.source import is_git_dir, kind_of_source
 from reconciler.statusbranch.clones import stood_in
 from reconciler.statusbranch.naming import Undecided, in_use, served_before
 
-_HOSTED = "repo/fleet.git"
-"""Below the data directory."""
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -47,9 +44,9 @@ class Source:
 def resolve(
     repository: str, data_dir: Path, branch: str, urls: Sequence[str] = (), sign: Sign | None = None, folder: str = ""
 ) -> Source:
-    """Makes `repo/fleet.git` of a plain directory, or of a clone of what was hosted, the first time, and uses it then.
-    `urls`: the server's own. `sign`: what signs the first commit of a plain directory. `folder`: in which the fleet
-    stands."""
+    """Makes `repo/fleet.git` of a plain directory, or of a clone of what was hosted, the first time, and uses it then,
+    also where it is named itself. `urls`: the server's own. `sign`: what signs the first commit of a plain directory.
+    `folder`: in which the fleet stands."""
     try:
         kind = kind_of_source(repository)
     except (RepositoryError, ValueError) as error:
@@ -58,6 +55,8 @@ def resolve(
         return Source(repository, None)
     path = Path(repository).resolve()
     if kind == "repository":
+        if path == _git_dir(data_dir).resolve():
+            return _served(data_dir, branch, folder, ())
         if _was_hosted(path, urls):
             return _rehosted(path, data_dir, branch, urls, folder)
         with contextlib.suppress(RepositoryError):
@@ -82,7 +81,7 @@ def _was_hosted(clone: Path, urls: Sequence[str]) -> bool:
         where = origin.url(repo)
         parts = urlsplit(where)
         if not parts.scheme:
-            return where.endswith(f"/{_HOSTED}") and not Path(where).exists()
+            return where.endswith(f"/{PLACE}") and not Path(where).exists()
         if parts.scheme != "https" or parts.path != URL:
             return False
         if parts.netloc.rpartition("@")[2] in {urlsplit(url).netloc for url in urls}:
@@ -99,7 +98,7 @@ def _rehosted(clone: Path, data_dir: Path, branch: str, urls: Sequence[str], fol
     if not git_dir.exists():
         git_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            _put_there(git_dir, rehost(clone, git_dir, branch))
+            put_there(git_dir, rehost(clone, git_dir, branch))
         except RepositoryError as error:
             raise Failure(str(error)) from error
         where = f"{urls[0]}{URL}" if urls else URL
@@ -111,6 +110,12 @@ def _rehosted(clone: Path, data_dir: Path, branch: str, urls: Sequence[str], fol
             notes.append(f"clones come from another address: in each, git remote set-url origin {where}")
     elif behind(clone, git_dir, branch):
         notes.append(f"serving {git_dir}; {clone} has commits that it lacks: those are not served (push them)")
+    return _served(data_dir, branch, folder, notes)
+
+
+def _served(data_dir: Path, branch: str, folder: str, notes: Sequence[str]) -> Source:
+    """What is hosted by now."""
+    git_dir = _git_dir(data_dir)
     guard(str(git_dir), data_dir, branch, _status_branch(git_dir, data_dir, branch, folder))
     return Source(str(git_dir), git_dir, tuple(notes))
 
@@ -123,7 +128,7 @@ def guard(location: str, data_dir: Path, branch: str, status_branch: str) -> Non
 
 
 def _git_dir(data_dir: Path) -> Path:
-    return data_dir / _HOSTED
+    return data_dir / PLACE
 
 
 def _hosted(directory: Path, data_dir: Path, branch: str, sign: Sign | None, folder: str) -> Source:
@@ -133,7 +138,7 @@ def _hosted(directory: Path, data_dir: Path, branch: str, sign: Sign | None, fol
         require_whole(directory / folder, "treeplane up")
         git_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            _put_there(git_dir, seed(directory, git_dir, branch, [data_dir], sign))
+            put_there(git_dir, seed(directory, git_dir, branch, [data_dir], sign))
         except RepositoryError as error:
             raise Failure(str(error)) from error
         notes.append(f"created {git_dir} from {directory}: it is the truth from now on (clone it, push to it)")
@@ -142,8 +147,7 @@ def _hosted(directory: Path, data_dir: Path, branch: str, sign: Sign | None, fol
             f"serving {git_dir}; {directory}, which it was made of, is only a copy and differs from it: what stands "
             f"there is not served. To push that, in a clone:\n  {_taking(directory, data_dir)}"
         )
-    guard(str(git_dir), data_dir, branch, _status_branch(git_dir, data_dir, branch, folder))
-    return Source(str(git_dir), git_dir, tuple(notes))
+    return _served(data_dir, branch, folder, notes)
 
 
 def _taking(directory: Path, data_dir: Path) -> str:
@@ -158,8 +162,8 @@ def _taking(directory: Path, data_dir: Path) -> str:
     )
 
 
-def _put_there(git_dir: Path, head: str) -> None:
-    """Nobody pushed what a repository is made with: that is the word of who runs the server."""
+def put_there(git_dir: Path, head: str) -> None:
+    """Notes that nobody pushed what a repository is made with: that is the word of who runs the server."""
     try:
         PushRecords(git_dir).note(head, "", User(SHARD_ADMIN, (MASTERS,)).as_json())
     except OSError as error:

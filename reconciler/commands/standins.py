@@ -19,7 +19,7 @@ from apiserver.registry import tree
 from apiserver.registry.objects import Objects
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Store
-from apiserver.stores import open_at
+from apiserver.stores import open_serving
 from reconciler.commands.targets import is_embedded
 from reconciler.controllers.clusterparts import Clusters, cluster_loops
 from reconciler.controllers.controller import Controller
@@ -107,7 +107,7 @@ class StandIns(Controller[Key]):
         self._running.clear()
 
     def _made(self, workspace: WorkspaceRecord, target: str) -> _Running:
-        store = open_at(self._directory / tree.target_place(workspace, target), sync=self._sync)
+        store = open_serving(self._directory / tree.target_place(workspace, target), sync=self._sync)
         feed = Feed(self._on(store))
         secrets = TokenSecrets(
             feed.store, self._signer, self._bundle, lambda _: f"{TARGET_PREFIX}{workspace.path}:{target}"

@@ -1,7 +1,7 @@
 """Commits in a file: what some refs of a repository have and others lack, as git's bundle.
 
-Called by saving, for what a backup has of a mirror. A bundle names the commits that it goes on from. It is taken only
-by a repository that has these, and only where all of it is whole.
+Called by saving, for what a backup has of a mirror or of a hosted repository. A bundle names the commits that it goes
+on from. It is taken only by a repository that has these, and only where all of it is whole.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def bundle(repo: Repository, refs: Collection[str], known: Collection[str], file
 
 
 def heads(repo: Repository, file: Path) -> dict[str, str]:
-    """The refs of a bundle, and their commits. Raises RepositoryUnreadable."""
+    """The refs of a bundle, and what they name. Raises RepositoryUnreadable."""
     answer = git(repo.git_dir, "bundle", "list-heads", str(file))
     if answer.code != 0:
-        raise RepositoryUnreadable(f"what was not pushed does not read: {answer.error}")
+        raise RepositoryUnreadable(f"the commits of a backup do not read: {answer.error}")
     return {found[2]: found[1] for found in map(_LINE.fullmatch, answer.output.splitlines()) if found is not None}
 
 
@@ -54,13 +54,13 @@ def lacking(repo: Repository, file: Path) -> list[str]:
 
 
 def unbundle(repo: Repository, file: Path, refs: Mapping[str, str]) -> None:
-    """Takes refs of a bundle, each under the name that is given for it, whatever had that name. Raises
-    RepositoryUnreadable."""
+    """Takes refs of a bundle, each under the name that is given for it, whatever had that name; both may be patterns.
+    Raises RepositoryUnreadable."""
     wanted = [f"+{name}:{here}" for name, here in refs.items()]
     arguments = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", str(file), *wanted)
     answer = git(repo.git_dir, *arguments, settings=_SETTINGS)
     if answer.code != 0:
-        raise RepositoryUnreadable(f"what was not pushed cannot be taken: {answer.error}")
+        raise RepositoryUnreadable(f"the commits of a backup cannot be taken: {answer.error}")
 
 
 def _adds(repo: Repository, commit: str, known: Collection[str]) -> bool:

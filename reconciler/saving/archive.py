@@ -19,9 +19,9 @@ import orjson
 from reconciler.encryption.agekeys import AgeIdentity, encrypt
 from reconciler.encryption.faults import DamagedFile
 
-VERSION = 2
-"""Of the form. A later one is refused by name; of the first, what was not pushed is missing."""
-FACTS, KEYS, STORE, MIRROR = "backup.json", "keys", "store", "mirror"
+VERSION = 3
+"""Of the form. A later one is refused by name. The first had nothing of a mirror, the second no repository."""
+FACTS, KEYS, STORE, MIRROR, REPOSITORY = "backup.json", "keys", "store", "mirror", "repository"
 _LARGEST = 64 << 20
 """Bytes of one file in it."""
 
@@ -116,7 +116,7 @@ def _private(file: Path) -> BinaryIO:
 def _checked(info: tarfile.TarInfo) -> str:
     """The name of an entry that may be there."""
     parts = PurePosixPath(info.name).parts
-    usual = info.name == FACTS or (len(parts) > 1 and parts[0] in (KEYS, STORE, MIRROR))
+    usual = info.name == FACTS or (len(parts) > 1 and parts[0] in (KEYS, STORE, MIRROR, REPOSITORY))
     if not info.isreg() or info.issparse() or not usual or "/".join(parts) != info.name:
         raise BadBackup(f"it has {info.name!r}, which is no file that a backup has")
     if any(part.startswith(".") or "\0" in part for part in parts):

@@ -1,5 +1,6 @@
 """What goes into a backup of a data directory: all of its keys, of its store what neither git nor the status branch
-knows, and of its mirror what the repository does not have. Nothing in it is changed, whether or not a server runs.
+knows, of its mirror what the repository does not have, and the repository itself where the server hosts it. Nothing in
+it is changed, whether or not a server runs.
 
 Called by `treeplane backup`. Which server this is (`installation`) is left out: what a backup is brought to life as is
 another one.
@@ -23,8 +24,8 @@ from apiserver.storage.lmdb_soundness import DATA
 from apiserver.storage.protocol import View
 from apiserver.stores import looking_at
 from reconciler.loading.unrecorded import Unrecorded
-from reconciler.saving import unpushed
-from reconciler.saving.archive import FACTS, KEYS, MIRROR, STORE, VERSION, ArchiveEntry
+from reconciler.saving import hosted, unpushed
+from reconciler.saving.archive import FACTS, KEYS, MIRROR, REPOSITORY, STORE, VERSION, ArchiveEntry
 from reconciler.saving.lines import pieces
 
 _PIECE = 32 << 20
@@ -33,17 +34,23 @@ _PIECE = 32 << 20
 
 @dataclass(slots=True)
 class Saved:
-    """What a backup has by now. `bare`: there is no store yet. `unpushed`: bytes of what the repository lacks."""
+    """What a backup has by now. `bare`: there is no store yet. `unpushed`: bytes of what the repository lacks;
+    `repository`: of the repository itself. `hosts`: whether the server is the place of it."""
 
     keys: list[str] = field(default_factory=list)
     pieces: int = 0
     unpushed: int = 0
+    repository: int = 0
+    hosts: bool = False
     commit: str = ""
     bare: bool = False
 
 
-def entries(data_dir: Path, keys_dir: Path, now: float, saved: Saved) -> Iterator[ArchiveEntry]:
-    """Raises OSError and one of lmdb_looking.UNREADABLE; KeysError where there are no keys; RepositoryUnreadable."""
+def entries(
+    data_dir: Path, keys_dir: Path, now: float, saved: Saved, *, repository: bool = True
+) -> Iterator[ArchiveEntry]:
+    """`repository`: whether with the one that is hosted. Raises OSError and one of lmdb_looking.UNREADABLE; KeysError
+    where there are no keys; RepositoryUnreadable."""
     if not (keys_dir / "ca.key").exists():
         raise KeysError(f"{keys_dir} has no ca.key: it is not the keys of a server")
     store = data_dir / "store"
@@ -55,6 +62,10 @@ def entries(data_dir: Path, keys_dir: Path, now: float, saved: Saved) -> Iterato
         saved.bare = True
         yield _facts("", "", now)
         yield from _keys(keys_dir, saved)
+    git_dir = hosted.hosted(data_dir)
+    saved.hosts = git_dir is not None
+    if git_dir is not None and repository:  # last: it has what all of the above goes on from
+        yield from _repository(git_dir, saved)
 
 
 def _all(view: View, keys_dir: Path, now: float, saved: Saved) -> Iterator[ArchiveEntry]:
@@ -71,10 +82,22 @@ def _unpushed(data_dir: Path, now: float, saved: Saved) -> Iterator[ArchiveEntry
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         file = Path(scratch) / unpushed.UNPUSHED
         if unpushed.saved(data_dir, now, file):
-            with file.open("rb") as source:
-                for number, piece in enumerate(iter(lambda: source.read(_PIECE), b""), 1):
-                    saved.unpushed += len(piece)
-                    yield ArchiveEntry(f"{MIRROR}/{number:06}", piece)
+            saved.unpushed = file.stat().st_size
+            yield from _in_pieces(file, MIRROR)
+
+
+def _repository(git_dir: Path, saved: Saved) -> Iterator[ArchiveEntry]:
+    with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
+        file = Path(scratch) / hosted.BUNDLE
+        if hosted.saved(git_dir, file):
+            saved.repository = file.stat().st_size
+            yield from _in_pieces(file, REPOSITORY)
+
+
+def _in_pieces(file: Path, where: str) -> Iterator[ArchiveEntry]:
+    with file.open("rb") as source:
+        for number, piece in enumerate(iter(lambda: source.read(_PIECE), b""), 1):
+            yield ArchiveEntry(f"{where}/{number:06}", piece)
 
 
 def _facts(fleet: str, commit: str, now: float) -> ArchiveEntry:

@@ -1,5 +1,5 @@
-"""A backup, taken apart into a directory of its own: keys as they were, and what only the store and the mirror had, to
-be put back.
+"""A backup, taken apart into a directory of its own: keys as they were, what only the store and the mirror had, to be
+put back, and the repository that was hosted.
 
 Called by `treeplane recover` and `treeplane drill`.
 """
@@ -13,18 +13,22 @@ from pathlib import Path
 from apiserver.auth.files import private_directory
 from reconciler.encryption.agekeys import AgeIdentity
 from reconciler.saving import archive
-from reconciler.saving.archive import FACTS, KEYS, MIRROR, STORE, BadBackup
+from reconciler.saving.archive import FACTS, KEYS, MIRROR, REPOSITORY, STORE, BadBackup
+from reconciler.saving.hosted import BUNDLE
 from reconciler.saving.lines import operations
 from reconciler.saving.unpushed import UNPUSHED
 
 _PLAIN = "archive.tar"
+_WHOLE = {MIRROR: UNPUSHED, REPOSITORY: BUNDLE}
+"""What comes in pieces of one file."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakenBackup:
     """`keys`, `store`: directories. `made`: when, as it says; `served`: the commit that was served then; `fleet`: the
-    fleet's id, "" where nothing had been loaded. `objects`: how many only the store had. `unpushed`: the file with what
-    only the mirror had; None where there was nothing."""
+    fleet's id, "" where nothing had been loaded. `objects`: how many only the store had. `unpushed`: the file with
+    what only the mirror had; None where there was nothing. `repository`: the one that the server hosted, as a file;
+    None where the backup has none."""
 
     keys: Path
     store: Path
@@ -33,6 +37,7 @@ class TakenBackup:
     fleet: str
     objects: int
     unpushed: Path | None = None
+    repository: Path | None = None
 
 
 def take(file: Path, identities: list[AgeIdentity], place: Path) -> TakenBackup:
@@ -48,8 +53,8 @@ def take(file: Path, identities: list[AgeIdentity], place: Path) -> TakenBackup:
                     continue
                 if name.startswith(f"{STORE}/"):
                     objects += sum(1 for _ in operations(content))
-                if name.startswith(f"{MIRROR}/"):
-                    _add(place / UNPUSHED, content)
+                if (whole := _WHOLE.get(name.partition("/")[0])) is not None:
+                    _add(place / whole, content)
                     continue
                 _write(place / name, content)
     finally:
@@ -57,8 +62,8 @@ def take(file: Path, identities: list[AgeIdentity], place: Path) -> TakenBackup:
     if not (place / KEYS / "ca.key").is_file():
         raise BadBackup("it has no keys/ca.key")
     made, served, fleet = (str(facts.get(each, "")) for each in ("made", "served", "fleet"))
-    unpushed = place / UNPUSHED if (place / UNPUSHED).exists() else None
-    return TakenBackup(place / KEYS, place / STORE, made, served, fleet, objects, unpushed)
+    unpushed, repository = (file if file.exists() else None for file in (place / UNPUSHED, place / BUNDLE))
+    return TakenBackup(place / KEYS, place / STORE, made, served, fleet, objects, unpushed, repository)
 
 
 def _add(file: Path, content: bytes) -> None:

@@ -127,11 +127,12 @@ def test_the_page_as_it_is_printed(machine: Machine, eventually: Any) -> None:
 
     # The machine.
     server.data.rename(folder / "lost")
+    head = work.git("rev-parse", "HEAD").strip()
     machine.run("treeplane recover --from fleet --data-dir lost", code=2)
     (folder / "new" / ".recovering").mkdir(parents=True)
     (folder / "new" / "half").write_text("of an earlier one")
     assert "was cut off" in machine.run("treeplane up --data-dir new", code=3)
-    said = machine.type("treeplane recover")
+    said = machine.type("treeplane recover --from")
     assert "it begins anew" in said
     assert "recovery gives what is recorded" in said
     assert not (folder / "new" / "half").exists()
@@ -161,8 +162,36 @@ def test_the_page_as_it_is_printed(machine: Machine, eventually: Any) -> None:
     finally:
         os.killpg(process.pid, signal.SIGINT)
         process.end(signal.SIGCONT, 20)
+    _alone(machine, head, eventually)
     assert first not in (folder / "new" / "installation").read_text()
     assert machine.typed == {*LINES}
+
+
+def _alone(machine: Machine, head: str, eventually: Any) -> None:
+    """Of the backup, and nothing else: the repository is as it was then."""
+    folder = machine.folder
+    said = machine.type("treeplane recover --backup")
+    assert "recovery gives what is recorded" in said
+    assert re.search(r"^  (treeplane up --data-dir \S*alone)$", said, re.MULTILINE)
+    log, listen = folder / "treeplane.log", f"127.0.0.1:{free_ports(1)[0]}"
+    began = log.stat().st_size
+    line = [str(COMMAND), "up", "--data-dir", "alone"]
+    process = Process(line, folder, environment(TREEPLANE_LISTEN=listen))
+    again = Plane("", folder / "alone")
+    again._log_start = began
+    try:
+        eventually(lambda: again.output().rstrip().endswith(" fleet"), 120, "it says what to type")
+        assert "this server holds the fleet" in again.output()
+        found = again.kubectl("get", "configmaps", "-o", "name", workspace="root:a")
+        assert "configmap/made" in found
+        clone = again.clone(folder / "again")
+        assert clone.git("rev-parse", "HEAD").strip() != head, "what was pushed later is in a clone alone"
+        clone.git("pull", "--quiet", "--ff-only", str(folder / "fleet"), "main")
+        clone.push()
+        assert clone.git("ls-remote", "origin", "refs/heads/main").split()[0] == head
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        process.end(signal.SIGCONT, 20)
 
 
 def _wrong(machine: Machine, data: str) -> int:

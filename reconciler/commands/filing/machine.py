@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from apiserver.auth.keys import Keys
-from apiserver.model.hostedrepository import URL
+from apiserver.model.hostedrepository import PLACE, URL
 from apiserver.model.redaction import redact
 from reconciler.commands import fleetfolder
 from reconciler.commands.clone import WorkTree
@@ -24,8 +24,6 @@ from reconciler.commands.words import clone_arguments
 from reconciler.repository.command import git
 from reconciler.repository.objects import Repository
 
-_HOSTED = "repo/fleet.git"
-
 
 def default_data_dir() -> Path:
     """The data directory of `treeplane up` without --data-dir."""
@@ -34,7 +32,7 @@ def default_data_dir() -> Path:
 
 def hosted(data_dir: Path) -> Path:
     """The repository that is hosted from a data directory. Raises Failure where none is."""
-    git_dir = data_dir / _HOSTED
+    git_dir = data_dir / PLACE
     if git_dir.is_dir():
         return git_dir
     try:

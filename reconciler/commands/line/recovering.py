@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from reconciler.commands.drill import drill as run_drill
 from reconciler.commands.drill import exit_code
 from reconciler.commands.line.folders import folder_option
 from reconciler.commands.line.output import output as output_option
-from reconciler.commands.recover import BackupGiven, RecoverAsked, beside_of, opened, said_of
+from reconciler.commands.recover import BackupGiven, RecoverAsked, beside_of, clone_in, opened, said_of
 from reconciler.commands.recover import recover as run_recover
 from reconciler.commands.remoteaccess import access_options
 from reconciler.drilling.freshclone import CloneAsked
@@ -67,18 +68,32 @@ def _given(backup_file: Path | None, identity: Path | None) -> BackupGiven | Non
     metavar="DIR",
     help="Its keys  [default: DATA-DIR/keys]",
 )
-def backup(target: Path, recipient: str, data_dir: Path, keys: Path | None) -> None:
+@click.option(
+    "--without-repository",
+    is_flag=True,
+    help="Leave out the repository that the server hosts: it is in a clone that fetches all branches.",
+)
+def backup(target: Path, recipient: str, data_dir: Path, keys: Path | None, without_repository: bool) -> None:
     """Write what the server has and its repository has not into one encrypted file: its keys, what was made through the
-    API and is in no commit, and commits that could not be pushed. The server may run.
+    API and is in no commit, and commits that could not be pushed; and all of the repository where the server hosts it.
+    The server may run.
 
     Only the secret half of the recipient's key opens it, which is needed neither here nor on this machine.
     """
-    for line in write_backup(BackupAsked(data_dir, keys or data_dir / "keys", recipient, target)):
+    for line in write_backup(
+        BackupAsked(data_dir, keys or data_dir / "keys", recipient, target, not without_repository)
+    ):
         click.echo(line)
 
 
 @click.command()
-@click.option("--from", "source", required=True, metavar="CLONE|URL", help="A clone of the repository, or its URL.")
+@click.option(
+    "--from",
+    "source",
+    default="",
+    metavar="CLONE|URL",
+    help="A clone of the repository, or its URL  [default: the backup's, of what the server hosted]",
+)
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path),
@@ -108,6 +123,8 @@ def recover(
     """
     gc.set_threshold(_GARBAGE)
     given = _given(backup_file, identity)
+    if not source and given is None:
+        raise click.UsageError("give --from, or --backup with a backup that has the repository")
     for line in run_recover(RecoverAsked(source, branch, data_dir.absolute(), given, folder, access)):
         for each in line.split("\n"):
             click.echo(plain(each))
@@ -140,7 +157,8 @@ def drill(
     output: str,
 ) -> None:
     """Clone SOURCE, recover the fleet from it into a store that is thrown away, and say whether that gives what is
-    recorded. SOURCE: a URL, a repository or a data directory  [default: the clone around here]
+    recorded. SOURCE: a URL, a repository or a data directory  [default: the
+    repository that the backup has, else the clone around here]
 
     Prints how long a recovery takes, up to where it comes, and what no repository brings back. Exit 1 where something
     comes back otherwise, 3 where nothing can be recovered, 4 where SOURCE does not answer. No server, cluster or
@@ -158,6 +176,9 @@ def drill(
     else:
         with opened(given) as taken:
             click.echo(plain(said_of(given, taken)), err=True)
-            found = run_drill(asked, beside_of(taken))
+            if not asked.source and taken.repository is not None:
+                found = replace(run_drill(clone_in(given, taken, asked), beside_of(taken)), source=str(given.file))
+            else:
+                found = run_drill(asked, beside_of(taken))
     click.echo(FORMS[output](found), nl=False)
     raise SystemExit(exit_code(found))

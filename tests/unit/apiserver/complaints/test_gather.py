@@ -15,12 +15,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from apiserver.auth import pki
+from apiserver.auth.givencertificates import GivenCertificates
 from apiserver.auth.keys import Keys
 from apiserver.complaints import gather as gathering
 from apiserver.complaints import machine
 from apiserver.complaints.complaint import LONGEST, MOST, Complaint, ComplaintKind, Complaints
 from apiserver.complaints.gather import NOT_FLEET, gather, gather_in
-from apiserver.complaints.machine import GivenCertificates, MachinePlace
+from apiserver.complaints.machine import MachinePlace
 from apiserver.model import clock
 from apiserver.model.commits import own
 from apiserver.model.conditions import NOT_ASKED, condition

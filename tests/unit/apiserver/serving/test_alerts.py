@@ -213,6 +213,15 @@ def test_certificates_that_end(watched: Watched) -> None:
     assert "TreeplaneCertificateEnds" in firing(watched.promtool, watched.folder, text, now=ends - 170 * DAY)
 
 
+@pytest.mark.parametrize(("name", "days"), [("given", 14), ("client-ca", 30), ("external-ca", 30)])
+def test_given_certificates_that_end(watched: Watched, name: str, days: int) -> None:
+    before = watched.scrape()
+    ends = pki.ends(watched.running.keys.server.certificate.read_bytes()) - 60 * DAY
+    text = f'{before}treeplane_certificate_expiration_timestamp_seconds{{certificate="{name}"}} {ends}\n'
+    assert firing(watched.promtool, watched.folder, text, now=ends - (days + 1) * DAY) == set()
+    assert firing(watched.promtool, watched.folder, text, now=ends - (days - 1) * DAY) == {"TreeplaneCertificateEnds"}
+
+
 def test_processes_that_end_again_and_again(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     ENDS.add("api-9", by=0)
     children, before = Children(ended=ENDS.add), watched.scrape()

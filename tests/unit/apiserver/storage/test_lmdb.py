@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import stat
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import lmdb
 import pytest
 from support.formats import set_format
+from support.nowhere import no_room
 
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
@@ -22,6 +24,7 @@ from apiserver.storage.lmdb_environment import FORMAT, StoreSettings
 from apiserver.storage.lmdb_looking import check_format
 from apiserver.storage.lmdb_soundness import NewerStore
 from apiserver.storage.protocol import NEVER, Compacted, Delete, DeleteRow, NoSpace, Put, Store, checkpoint
+from apiserver.stores import RUINED, open_at
 
 
 def cm(name: str) -> Key:
@@ -298,3 +301,79 @@ def test_a_full_store_refuses_writes_by_name_and_is_read_on(tmp_path: Path) -> N
         assert len(store.scan("configmaps").records) == written
     finally:
         store.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda store: store.write(Put(cm("b"), b"")).result(),
+        lambda store: store.fill(Put(cm("b"), b"")).result(),
+        lambda store: store.compact(0),
+        lambda store: store.clear(),
+    ],
+    ids=["write", "fill", "compact", "clear"],
+)
+def test_whatever_a_full_disk_does_not_take_is_refused_by_name(
+    tmp_path: Path, change: Callable[[Store], object]
+) -> None:
+    store = open_store(tmp_path)
+    try:
+        for _ in range(3):
+            store.write(Put(cm("a"), b"small")).result()
+        before = store.revision(), store.oldest()
+        with no_room(tmp_path), pytest.raises(NoSpace, match="is full"):
+            change(store)
+        assert (store.revision(), store.oldest()) == before
+        assert store.count("configmaps") == 1
+        change(store)  # there is room again
+    finally:
+        store.close()
+
+
+def test_a_commit_that_fails_at_its_last_page_ruins_the_store_for_its_process_alone(tmp_path: Path) -> None:
+    """As on file systems that write anew what they change: there is room for the pages, and none for the last."""
+    told: list[Path] = []
+    store = open_store(tmp_path, ruined=told.append)
+    store.write(Put(cm("a"), b"small")).result()
+    before = store.revision()
+    with no_room(tmp_path, meta=True), pytest.raises(NoSpace, match="is full"):
+        store.write(Put(cm("b"), b"small")).result()
+    assert told == []
+    with pytest.raises(lmdb.PanicError):
+        store.revision()
+    with pytest.raises(lmdb.PanicError):
+        store.write(Put(cm("b"), b"small")).result()
+    assert told == [tmp_path, tmp_path]
+    store.close()
+    again = open_store(tmp_path)
+    assert (again.revision(), again.get(cm("b"))) == (before, None)
+    assert again.write(Put(cm("b"), b"small")).result() == [before + 1]
+    again.close()
+
+
+@pytest.mark.parametrize("use", ["store.revision()", "store.write(Put(KEY, b''))"])
+def test_a_process_that_is_started_again_ends_where_its_store_is_ruined(tmp_path: Path, use: str) -> None:
+    script = f"""
+import sys, time; from pathlib import Path
+from apiserver.model.keys import Key; from apiserver.storage.protocol import NoSpace, Put
+from apiserver.stores import open_serving
+from support.nowhere import no_room
+KEY, directory = Key('configmaps', 'root', 'default', 'a'), Path(sys.argv[1])
+store = open_serving(directory, sync=True)
+store.write(Put(KEY, b'{{}}')).result()
+try:
+    with no_room(directory, meta=True):
+        store.write(Put(KEY, b'[]')).result()
+except NoSpace:
+    {use}
+    time.sleep(60)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], check=False, capture_output=True, text=True, timeout=60,
+        cwd=Path(__file__).parents[4], env={**os.environ, "PYTHONPATH": "tests:."},
+    )  # fmt: skip
+    assert done.returncode == RUINED, done.stderr
+    assert "can use it no more: it ends" in done.stderr
+    store = open_at(tmp_path, sync=True)
+    assert store.count("configmaps") == 1
+    store.close()

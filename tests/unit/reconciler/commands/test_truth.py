@@ -8,6 +8,7 @@ state, and what; all others are to be silent, and all are silent again once it i
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ from support.speaking import Places, Said, Speaking
 
 from apiserver.complaints import fleet as complaints_of_fleet
 from apiserver.complaints.gather import gather_in
+from apiserver.metrics.fleet import COMMITS_JUDGED, WORKSPACES_JUDGED
 from apiserver.model.commits import shortened
 from apiserver.registry import lags, tree
 from reconciler.commands import looking, reconcilenow, sourceasking, sourcing, statuswords
@@ -374,6 +376,30 @@ def test_an_observer_says_what_the_holder_recorded_and_no_more(
         observing["asked"] = "and {served} is served: …which holds the fleet, has not recorded {head} as served"
         eventually(lambda: not differs(plane.said(), observing, **_facts(other)))
         assert "nothing is wrong" not in plane.said().status
+    finally:
+        plane.end()
+        other.close()
+
+
+def test_an_observer_counts_the_commits_that_it_shows(
+    fleet: ApiFleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+) -> None:
+    found: Counter[str] = Counter()
+    for metric, of in ((COMMITS_JUDGED, "commits"), (WORKSPACES_JUDGED, "workspaces")):
+        monkeypatch.setattr(metric, "add", lambda result, by=1, of=of: found.update({f"{of} {result}": int(by)}))
+    holder = Speaking(fleet, monkeypatch)
+    eventually(lambda: fleet.mirror.refresh().status)
+    holder.end()
+    other = ApiFleet(tmp_path / "other", fleet.repo)
+    plane = Speaking(other, monkeypatch, observes=True)
+    try:
+        eventually(lambda: any(line.startswith("loaded ") for line in plane.lines()))
+        assert found["commits shown"] == 0, "what a recovery brings back is no commit that came"
+        fleet.commit({f"{B}/app.yaml": configmap(a="meanwhile")})
+        fleet.publish()
+        eventually(lambda: found["workspaces shown"])
+        assert other.fleet().commit.id == fleet.repo.head
+        assert (found["commits shown"], found["workspaces shown"]) == (1, 1)
     finally:
         plane.end()
         other.close()
