@@ -18,7 +18,8 @@ Object = dict[str, Any]
 
 WORDS = ["on", "~", "", "1e3", "0o7", "0777", "1_0", "12:30:45", "2020-01-01", ".inf", "=", "- a", "---", "--- x",
          "...", "? a", ": a", "a: b", "a #b", "{a", "'", '"', "it's", 'say "x"', "\\", " lead", "trail ", "a\nb",
-         "a\nb\n", "a\n\n\nb\n\n", "\na", "\n\n", " a\n b\n", "a\n  \nb", "a\n  ", "#!\n# c\n", "--- a\n--- b\n"]  # fmt: skip
+         "a\nb\n", "a\n\n\nb\n\n", "\na", "\n\n", " a\n b\n", "a\n  \nb", "a\n  ", "#!\n# c\n",
+         "--- a\n--- b\n"]  # fmt: skip
 SIGNS = st.text("\n -:#'\"\\|>?,[]{}%@`~=.+0123456789aexnoyEtT_", max_size=12)
 TEXTS = st.one_of(st.sampled_from(WORDS), SIGNS, st.text(st.characters(min_codepoint=9, max_codepoint=130), max_size=8))
 SCALARS = st.one_of(TEXTS, st.integers(), st.floats(), st.booleans(), st.none())
