@@ -40,7 +40,8 @@ _LINKS = 3
 
 _DIGEST = SHA256()
 _REMEMBERED = 512
-"""Clients whose certificates were judged: only good ones, so that nobody crowds them out with what anybody can make."""
+"""Clients whose certificates were judged: only good ones, so that who has none crowds nobody out. Who is crowded out is
+judged again, which is all that somebody with a good one and many others beside it can do."""
 
 
 class ClientCertificates:

@@ -304,7 +304,7 @@ class Repository:
 
     def width(self, tree_id: str) -> int:
         """How many names a tree has. Cheaper than to make its entries."""
-        known = self._wide.get(tree_id) or self._narrow.get(tree_id)
+        known = self._wide.get(tree_id, self._narrow.get(tree_id))
         return len(known if known is not None else _split(self.tree_data(tree_id)))
 
     def differing(self, one: str, other: str, besides: Iterable[str]) -> tuple[list[TreeEntry], list[TreeEntry]] | None:
