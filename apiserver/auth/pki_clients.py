@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from cryptography.x509.verification import (
     Criticality,
@@ -37,6 +38,11 @@ _USES = {ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_U
 _LINKS = 3
 """Certificates between a client's and the CA. All ways from one to the other are tried; the library bounds that too."""
 
+_DIGEST = SHA256()
+_REMEMBERED = 512
+"""Clients whose certificates were judged: only good ones, so that who has none crowds nobody out. Who is crowded out is
+judged again, which is all that somebody with a good one and many others beside it can do."""
+
 
 class ClientCertificates:
     """Judges certificates by files with CAs'; one that was renewed counts from the next connection on."""
@@ -45,16 +51,32 @@ class ClientCertificates:
         """Raises OSError, and ValueError for a file that holds no certificate."""
         self._paths = authorities
         self._stamps: tuple[Stamp | None, ...] = ()
+        self._good: dict[tuple[bytes, ...], Peer] = {}
+        """Who showed these certificates, by the authorities as they were read last: a chain that was good is so until
+        it ends, and who asks with kubectl comes with each command anew."""
         self._store = self._read()
 
     def peer(self, leaf: x509.Certificate, others: Sequence[x509.Certificate]) -> Peer:
         """`others`: what the client sent besides, to build the chain from. Raises nothing: what cannot be read does not
         count."""
+        self._refresh()
+        if len(others) > _LINKS:
+            return Peer(refused=f"more than {_LINKS} certificates come with it")
+        now = datetime.now(UTC)
+        shown = tuple(each.fingerprint(_DIGEST) for each in (leaf, *others))
+        known = self._good.get(shown)
+        if known is not None and known.counts(now.timestamp()):
+            return known
+        found = self._judged(leaf, others, now)
+        if not found.refused:
+            if len(self._good) >= _REMEMBERED:
+                self._good.clear()
+            self._good[shown] = found
+        return found
+
+    def _judged(self, leaf: x509.Certificate, others: Sequence[x509.Certificate], now: datetime) -> Peer:
         try:
-            self._refresh()
-            if len(others) > _LINKS:
-                return Peer(refused=f"more than {_LINKS} certificates come with it")
-            builder = PolicyBuilder().store(self._store).time(datetime.now(UTC)).max_chain_depth(_LINKS)
+            builder = PolicyBuilder().store(self._store).time(now).max_chain_depth(_LINKS)
             builder = builder.extension_policies(ca_policy=_authorities(), ee_policy=_clients())
             chain = builder.build_client_verifier().verify(leaf, list(others)).chain
             names = [_texts(leaf, oid) for oid in (NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME)]
@@ -78,6 +100,7 @@ class ClientCertificates:
 
     def _read(self) -> Store:
         self._stamps = tuple(map(stamp, self._paths))
+        self._good.clear()
         return Store([each for path in self._paths for each in authorities_in(path)])
 
 

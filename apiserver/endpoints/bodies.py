@@ -143,8 +143,8 @@ def duplicates(body: bytes) -> list[str]:
         out.twice = [name for name, times in Counter(name for name, _ in found).items() if times > 1]
         return out
 
-    # Numbers do not matter here, and Python refuses long ones.
-    parsed = json.loads(body, object_pairs_hook=pairs, parse_int=len, parse_float=len)
+    # Numbers do not matter here, and Python refuses long ones. Bytes it would look at for their encoding first.
+    parsed = json.loads(body.decode(), object_pairs_hook=pairs, parse_int=len, parse_float=len)
     return [f'duplicate field "{path}"' for path in sorted(_paths(parsed, ""))] if some else []
 
 

@@ -54,7 +54,7 @@ class Draft:
         count = self.counts.get(directory)
         if count is None:
             there = self._tree(directory)
-            count = len(self.repo.entries(there)) if there is not None else 0
+            count = self.repo.width(there) if there is not None else 0
         self.counts[directory] = count + 1
         return count >= CROWDED
 

@@ -5,6 +5,7 @@ Called by edit and patch for what is new in a file.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from reconciler.layout.quoting import as_json, literal, scalar
@@ -15,6 +16,8 @@ _FIRST = ("apiVersion", "kind", "metadata")
 _FIRST_OF_METADATA = ("name", "namespace")
 _LONGEST_KEY = 1000
 """Characters up to which a key may stand without a question mark (YAML: 1024)."""
+_SHORT_KEY = 64
+"""Characters up to which it is remembered how a key is written."""
 
 
 def dump(value: Object) -> bytes:
@@ -36,7 +39,7 @@ def mapping(value: Object, column: int, *, indented: bool = True) -> list[str]:
     pad = " " * column
     out: list[str] = []
     for key, child in value.items():
-        name = scalar(key)
+        name = _name(key) if len(key) <= _SHORT_KEY else scalar(key)
         if len(name) > _LONGEST_KEY:
             first, *rest = sequence([child], column, indented=indented)
             out += [f"{pad}? {name}", f"{pad}:{first[column + 1 :]}", *rest]
@@ -84,6 +87,12 @@ def flow(value: Any, *, json_style: bool = False) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(flow(item) for item in value) + "]"
     return scalar(value, flow=True)
+
+
+@lru_cache(2048)
+def _name(key: str) -> str:
+    """A short key: objects are made of few."""
+    return scalar(key)
 
 
 def _with_first(value: Object, first: tuple[str, ...]) -> Object:

@@ -1,7 +1,8 @@
 """Edits of manifest files: an object is added, replaced or removed, and everything else keeps its bytes.
 
-Called by whoever commits what came through the API. An edit is read back before it is given out; where a file is
-written so that the text could not be changed in place, its document (at worst the file) is written anew.
+Called by whoever commits what came through the API. An edit is read back before it is given out, but for a new file of
+which it is known how it reads (readback); where a file is written so that the text could not be changed in place, its
+document (at worst the file) is written anew.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import orjson
 
 from reconciler.layout import dump as dumping
+from reconciler.layout import readback
 from reconciler.layout.alike import same
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.filetext import added, first, replaced, without
@@ -34,8 +36,12 @@ def add(data: bytes | None, path: str, value: Object) -> bytes:
 
 
 def new(path: str, value: Object) -> tuple[bytes, YamlDocument]:
-    """A file of one object, and how it was read back. Raises BadFile."""
-    data, [document] = _read_back(iter([first(path, value)]), path, [value])
+    """A file of one object, and how it is read. Raises BadFile."""
+    text = first(path, value)
+    said = readback.known(text, value) if path.endswith(".yaml") else None
+    if said is not None:
+        return text, YamlDocument(said, 1)
+    data, [document] = _read_back(iter([text]), path, [value])
     return data, document
 
 

@@ -302,6 +302,11 @@ class Repository:
             self._narrow_bytes += end
         return out
 
+    def width(self, tree_id: str) -> int:
+        """How many names a tree has. Cheaper than to make its entries."""
+        known = self._wide.get(tree_id, self._narrow.get(tree_id))
+        return len(known if known is not None else _split(self.tree_data(tree_id)))
+
     def differing(self, one: str, other: str, besides: Iterable[str]) -> tuple[list[TreeEntry], list[TreeEntry]] | None:
         """Of two wide trees what is not alike in both, and whatever is called as one of `besides`; in git's order. None
         where one of them is not wide, of which `entries` costs no more."""

@@ -148,6 +148,32 @@ def test_clients_of_a_ca_that_is_told_count(tmp_path: Path) -> None:
         ClientCertificates(ours.ca, told)
 
 
+def test_a_good_certificate_is_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until an authority's file changes, and no longer than it is good; one that is refused is judged each time."""
+    ours, other = ensure_keys(tmp_path / "ours"), ensure_keys(tmp_path / "other")
+    clients, judged = ClientCertificates(ours.ca), list[object]()
+    judge = clients._judged
+    monkeypatch.setattr(clients, "_judged", lambda leaf, *rest: (judged.append(leaf), judge(leaf, *rest))[1])
+    leaf, stranger = (issue(authority_of(each)).certificate for each in (ours, other))
+    for _ in range(2):
+        assert clients.peer(leaf, ()).user == "mallory"
+        assert clients.peer(stranger, ()).refused
+        assert clients.peer(leaf, [stranger]).user == "mallory"
+    assert len(judged) == 2 + 2
+    ours.ca.write_bytes(other.ca.read_bytes())
+    assert clients.peer(leaf, ()).refused, "its authority counts no more"
+    assert clients.peer(stranger, ()).user == "mallory"
+    with monkeypatch.context() as later:
+        later.setattr("apiserver.auth.pki_clients.datetime", _Later)
+        assert clients.peer(stranger, ()).refused, "it has ended"
+
+
+class _Later(datetime):
+    @classmethod
+    def now(cls, tz: Any = None) -> datetime:
+        return datetime(2300, 1, 1, tzinfo=tz)
+
+
 def test_git_asks_for_a_password_when_the_certificate_is_wrong(running: Any, tmp_path: Path) -> None:
     other = issue_client(ensure_keys(tmp_path / "other").directory, "bob", "bob", ["system:masters"])
     shown = ("-c", f"http.sslCert={other.certificate}", "-c", f"http.sslKey={other.key}")

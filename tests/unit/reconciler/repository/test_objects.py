@@ -155,6 +155,16 @@ def test_a_tree_that_is_looked_at_again_is_read_once(bare: Repository, monkeypat
     assert [asked.count(tree) for tree in (small, wide, huge)] == [1, 1, 3]
 
 
+@pytest.mark.parametrize("names", [0, 3, 1000])
+def test_a_tree_is_counted_as_its_entries_are(bare: Repository, names: int) -> None:
+    """Before it was looked at, and after; a wide one after its names were remembered as well."""
+    tree = edit_tree(bare, None, {f"{number}/a": b"" for number in range(names)})
+    assert bare.width(tree) == names
+    for _ in range(3):
+        bare.pick(tree, ["1"])
+    assert len(bare.entries(tree)) == bare.width(tree) == names
+
+
 def test_a_repository_that_is_opened_and_left_leaves_nothing_open(bare: Repository) -> None:
     """Files and memory of git's library go with the last user, and wait for no garbage collector."""
     commit_tree(bare, edit_tree(bare, None, {"a": b"a"}), [], "one", 1, "refs/heads/main")
