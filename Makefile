@@ -103,6 +103,7 @@ clusters: $(TOOLS)
 	@cd tests && ../$(BIN)/python -m realclusters.helmbinary
 	@cd tests && ../$(BIN)/python -m realclusters.proxybinaries
 	@cd tests && ../$(BIN)/python -m realclusters.promtoolbinary
+	@cd tests && ../$(BIN)/python -m realclusters.imagebuilder
 
 setup: $(TOOLS)
 

@@ -25,6 +25,11 @@ _SAID = (
         _WRITES,
     ),
     (r"CONNECT tunnel failed|from proxy after CONNECT|proxy CONNECT aborted|resolve proxy", "check --git-proxy"),
+    (
+        r"No user exists for uid",
+        "ssh runs for nobody without a name: install nss_wrapper (the image has it), or give the user's number an "
+        "entry in /etc/passwd",
+    ),
     (r"Permission denied \(", "give a key that it knows: --git-ssh-key-file, whose public half is a deploy key there"),
     (
         r"certificate verification failed|SSL certificate problem|unable to get local issuer",

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from reconciler.repository import nameless
 from reconciler.repository.command import git
 
 
@@ -26,7 +27,7 @@ class SshSettings:
     known_hosts: Path | None = None
 
     def command(self) -> list[str]:
-        """The program with its options."""
+        """The program with its options, and what has to come before it."""
         options = {
             "BatchMode": "yes",
             "ConnectTimeout": self.connect,
@@ -42,7 +43,8 @@ class SshSettings:
             }
         if self.key is not None:
             options |= {"IdentityFile": _named(self.key), "IdentitiesOnly": "yes"}
-        return ["ssh", *(word for key, value in options.items() for word in ("-o", f"{key}={value}"))]
+        said = (word for key, value in options.items() for word in ("-o", f"{key}={value}"))
+        return [*nameless.words(), "ssh", *said]
 
 
 def ssh_variables(git_dir: Path, settings: SshSettings) -> Mapping[str, str]:

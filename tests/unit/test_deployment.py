@@ -217,7 +217,7 @@ class TestUnit:
 
 class TestImage:
     def test_its_recipe(self) -> None:
-        """Nothing here builds images; what can be said without is held."""
+        """What can be said without building it (tests/e2e/test_image.py does)."""
         lines = re.sub(r"\\\n", " ", CONTAINERFILE.read_text()).splitlines()
         steps = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
         names = [name for name, _ in steps]

@@ -8,6 +8,7 @@ from reconciler.repository import advice
 
 URL = "https://git.example.org/archived/read-only-429.git"
 AWAY = {
+    "No user exists for uid 12345": "nss_wrapper",
     f"fatal: unable to access '{URL}/': The requested URL returned error: 429": "limits how often",
     f"fatal: unable to access '{URL}/': The requested URL returned error: 403": "--git-token-file",
     f"fatal: could not read Username for '{URL}': terminal prompts disabled": "--git-token-file",
