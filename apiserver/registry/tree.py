@@ -421,7 +421,7 @@ def summary_in(row: Row) -> dict[str, Any]:
     return record_and_summary(row)[1].read()
 
 
-class Said(NamedTuple):
+class SummaryText(NamedTuple):
     """What a summary says, before it is read: workspaces that came together say the same. `origin`, `commit`: see
     `_following`; `further`: what does not follow."""
 
@@ -434,11 +434,11 @@ class Said(NamedTuple):
         return {name: value for name, value in {**usual, **_read(self.further)}.items() if value or name not in usual}
 
 
-def record_and_summary(row: Row) -> tuple[WorkspaceRecord, Said]:
+def record_and_summary(row: Row) -> tuple[WorkspaceRecord, SummaryText]:
     """Both of what a workspace's row says, decoded once."""
     known = workspacerow.decode(row.key, row.value)
     record = _record(row.key, known)
-    return record, Said(**_following(record), further=known.summary)
+    return record, SummaryText(**_following(record), further=known.summary)
 
 
 def held(store: View) -> dict[str, list[str]]:

@@ -15,7 +15,7 @@ from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.model.tables import Table
 from apiserver.registry import tree
 from apiserver.registry.keptschemas import KEPT_SCHEMAS
-from apiserver.registry.tree import FleetRecord, Said, WorkspaceRecord
+from apiserver.registry.tree import FleetRecord, SummaryText, WorkspaceRecord
 from apiserver.storage.paging import pages, rows
 from apiserver.storage.protocol import Change, Row, View
 from reconciler.plan import residue
@@ -61,7 +61,7 @@ class Rendering:
         self._places: dict[str, _Place | None] = {}
         self._parents: dict[str, str] = {}
         """The logical clusters of workspaces that others are in, by path."""
-        self._texts: dict[tuple[Said, CommitRef], bytes] = {}
+        self._texts: dict[tuple[SummaryText, CommitRef], bytes] = {}
         self.over(store)
 
     def over(self, view: View) -> FleetRecord:
@@ -303,7 +303,7 @@ class Rendering:
             _keep(self._places, cluster, place)
             return place
 
-    def _place_of(self, record: WorkspaceRecord, said: Said) -> _Place:
+    def _place_of(self, record: WorkspaceRecord, said: SummaryText) -> _Place:
         parent = self._parent_of(record)
         own = Key(WORKSPACES, parent, "", paths.base(record.path)) if parent else None
         return _Place(
@@ -342,7 +342,7 @@ class _Place(NamedTuple):
     held: bool
     came: bool
     leaves: tuple[Key, ...]
-    said: Said
+    said: SummaryText
 
 
 def _folder(placed: bytes) -> str:
