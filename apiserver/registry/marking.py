@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from apiserver.model import clock
-from apiserver.model.marks import BINDING_FINALIZER, CLUSTER_FINALIZER
+from apiserver.model.marks import BINDING_FINALIZER, CLUSTER_FINALIZER, DEFINITION_FINALIZER
 from apiserver.model.storagenames import BINDINGS, CRDS, LOGICAL_CLUSTERS
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.builtins.entry import Dependents
@@ -24,9 +24,6 @@ from apiserver.registry.rest_options import (
     Object,
 )
 from apiserver.registry.served import ServedKind
-
-CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
-"""The finalizer of a definition that is being deleted: its instances go first."""
 
 _NO_DEPENDENTS = having(lambda kind: kind.dependents is Dependents.NONE)
 """Kinds whose deletion takes no propagation policy."""
@@ -132,7 +129,7 @@ def _terminating_definition(live: Object) -> Object:
         "InstanceDeletionPending",
         "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
     )
-    return with_terminating(_terminating(live, CLEANUP), told)
+    return with_terminating(_terminating(live, DEFINITION_FINALIZER), told)
 
 
 def terminating(holds: bool, reason: str, message: str) -> Object:

@@ -25,7 +25,8 @@ from reconciler.commands.filing.telling import told
 from reconciler.commands.validate import recorded_for
 from reconciler.layout import edit
 from reconciler.layout.errors import BadFile
-from reconciler.layout.tree import WORKSPACE_FILES, WorkspaceDir, WorkspaceTree
+from reconciler.layout.level import WORKSPACE_FILES
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.layout.workspace import API_VERSION, KIND, declaration
 from reconciler.layout.yamldoc import roots
 from reconciler.loading.changeset import ChangeKind

@@ -17,7 +17,7 @@ from reconciler.commands.filing.desk import Desk, desk_for
 from reconciler.commands.filing.telling import told
 from reconciler.commands.forms import FORMS
 from reconciler.layout import edit
-from reconciler.layout.tree import WORKSPACE_FILES
+from reconciler.layout.level import WORKSPACE_FILES
 from reconciler.layout.workspace import declaration
 from reconciler.plugin.client import Unreachable
 from reconciler.plugin.creating import FilesWanted, WantedWorkspace

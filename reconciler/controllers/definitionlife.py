@@ -13,12 +13,13 @@ from typing import Any
 
 from apiserver.model import conditions
 from apiserver.model.keys import Key, defined, definition_of
+from apiserver.model.marks import DEFINITION_FINALIZER
 from apiserver.model.storagenames import CRDS
 from apiserver.registry import codec, indexes
 from apiserver.registry.builtins.served import exported_builtins, target_builtins
 from apiserver.registry.kinds import kinds_of_crd
 from apiserver.registry.kindtable import KindTable
-from apiserver.registry.marking import CLEANUP, terminating, with_terminating
+from apiserver.registry.marking import terminating, with_terminating
 from apiserver.storage.protocol import Delete, Store
 from reconciler.controllers import disposal, instances
 from reconciler.controllers.controller import EVERYTHING, Controller
@@ -96,7 +97,7 @@ class DefinitionLife(Controller[Key]):
             return
         definition = codec.decode(record.value, record.revision)
         metadata = definition["metadata"]
-        if not metadata.get("deletionTimestamp") or CLEANUP not in (metadata.get("finalizers") or ()):
+        if not metadata.get("deletionTimestamp") or DEFINITION_FINALIZER not in (metadata.get("finalizers") or ()):
             self._ending.discard((key.cluster, defined(key.name)))
             return
         self._ending.add((key.cluster, defined(key.name)))
@@ -104,7 +105,7 @@ class DefinitionLife(Controller[Key]):
         done = told["status"] == "False"
         made = with_terminating(definition, told)
         if done:
-            made = disposal.without_finalizer(made, CLEANUP)
+            made = disposal.without_finalizer(made, DEFINITION_FINALIZER)
         if made != definition:
             disposal.write(self._store, disposal.replaced(record, made)).result()
 

@@ -150,11 +150,13 @@ class SyncTargets(Controller[Key]):
             labels[KEY_LABEL] = key
             was = conditions.get(status.get("conditions"), "Ready")
             before = status.get("conditions") or ()
-            ends = self.tending.told(key)
+            ends = heart.ends
             if ends is None:
                 before = [each for each in before if each["type"] != CREDENTIALS]
             told = [*self._conditions(key, was), *([{**ends, "lastTransitionTime": clock.now()}] if ends else [])]
             status["conditions"] = with_stated(conditions.merged(before, told), unused)
+            if heart.generation is not None:
+                status["observedGeneration"] = heart.generation
             now = conditions.get(status["conditions"], "Ready")
             if now is not None and now["status"] == "True":
                 if was is None or was["status"] != "True" or "lastSyncerHeartbeatTime" not in status:
@@ -199,6 +201,10 @@ def synced_resources(
     return out
 
 
+def generation_of(target: Object) -> int:
+    return int(target["metadata"].get("generation", 1))
+
+
 class _Untended:
     """Of credentials that have no end."""
 
@@ -215,7 +221,8 @@ class _Untended:
 
 
 class _Heart(threading.Thread):
-    """Keeps the connection to one target and asks it regularly."""
+    """Keeps the connection to one target and asks it regularly. `generation`: of its object, and `ends`: what is told
+    of its credentials, when what is known of it was found: by that object and these credentials."""
 
     def __init__(self, owner: SyncTargets, key: str, place: Key, uid: str) -> None:
         super().__init__(name=f"heartbeat-{place.name}", daemon=True)
@@ -225,7 +232,9 @@ class _Heart(threading.Thread):
         self._kubeconfig: Kubeconfig | None = None
         self._cluster: Cluster | None = None
         self._told: Object | None = None
-        self._ends: Condition | None = None
+        self.generation: int | None = None
+        self.ends: Condition | None = None
+        self._answered: Kubeconfig | None = None
         self._asked = 0.0
         self._state: tuple[Sight, bool] = (Sight.UNKNOWN, True)
         self._wake = threading.Event()
@@ -264,7 +273,7 @@ class _Heart(threading.Thread):
         if isinstance(kubeconfig, Missing):
             owner.tending.sees(self._key, obj, None)
             self._connected(obj, None, None)
-            return self._shut(Denied("CredentialsMissing", kubeconfig.why))
+            return self._shut(Denied("CredentialsMissing", kubeconfig.why), obj)
         owner.tending.sees(self._key, obj, kubeconfig)
         failed: Expected | None = None
         try:
@@ -278,9 +287,9 @@ class _Heart(threading.Thread):
         except Expected as error:
             failed = owner.tending.explained(self._key, error)
             if isinstance(failed, Denied):
-                return self._shut(failed)
+                return self._shut(failed, obj)
             owner.heartbeats.failed(self._key, str(failed))
-        self._noted()
+        self._noted(obj, kubeconfig, failed)
         return owner.settings.heartbeat if failed is None else min(owner.settings.heartbeat, owner.settings.again)
 
     def _connect(self, obj: Object, kubeconfig: Kubeconfig) -> None:
@@ -291,9 +300,10 @@ class _Heart(threading.Thread):
             raise
         self._connected(obj, kubeconfig, cluster)
 
-    def _shut(self, error: Denied) -> float:
+    def _shut(self, error: Denied, obj: Object) -> float:
         self._owner.heartbeats.shut(self._key, error.reason, str(error))
         self._state = (Sight.SHUT, True)
+        self.generation, self.ends = generation_of(obj), self._owner.tending.told(self._key)
         self._owner.queue.add(self.place)
         return self._owner.settings.credentials
 
@@ -308,12 +318,18 @@ class _Heart(threading.Thread):
         self._owner.heartbeats.answered(self._key)
         return cluster
 
-    def _noted(self) -> None:
-        """Have the status looked at when something may have changed, not at every beat."""
-        state = (self._owner.heartbeats.seen(self._key).sight, False)
-        ends = self._owner.tending.told(self._key)
-        if (state, ends) != (self._state, self._ends) or state[0] is not Sight.ANSWERS:
-            self._state, self._ends = state, ends
+    def _noted(self, obj: Object, kubeconfig: Kubeconfig, failed: Expected | None) -> None:
+        """Have the status looked at when something may have changed, not at every beat. Other credentials without an
+        answer yet change nothing of what was found with those before."""
+        state, before = (self._owner.heartbeats.seen(self._key).sight, False), (self._state, self.generation, self.ends)
+        if failed is None:
+            self._answered = kubeconfig
+        if self._answered == kubeconfig:
+            self.generation = generation_of(obj)
+        if self._answered in (None, kubeconfig):
+            self.ends = self._owner.tending.told(self._key)
+        self._state = state
+        if (state, self.generation, self.ends) != before or state[0] is not Sight.ANSWERS:
             self._owner.queue.add(self.place)
 
     def _connected(self, obj: Object, kubeconfig: Kubeconfig | None, cluster: Cluster | None) -> None:

@@ -13,7 +13,8 @@ from reconciler.history.fleet import FleetHistory
 from reconciler.history.moved import MoveHistory, differing
 from reconciler.history.watched import Watched
 from reconciler.layout.inputs import shares_differ, states
-from reconciler.layout.tree import RENDERED_BY, SUFFIXES, WORKSPACE_FILES, WorkspaceDir
+from reconciler.layout.level import RENDERED_BY, SUFFIXES, WORKSPACE_FILES
+from reconciler.layout.tree import WorkspaceDir
 from reconciler.repository.objects import CommitInfo, TreeEntry
 
 

@@ -20,7 +20,8 @@ from reconciler.history.fleet import FleetHistory
 from reconciler.history.watched import Watched
 from reconciler.layout.compare import Touched, touched
 from reconciler.layout.errors import BadFile
-from reconciler.layout.tree import WORKSPACE_FILES, WorkspaceDir, WorkspaceTree
+from reconciler.layout.level import WORKSPACE_FILES
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.repository.objects import CommitInfo
 
 _ALIKE = 0.5

@@ -15,9 +15,10 @@ from reconciler.history.follow import TouchedWorkspace
 from reconciler.history.kinds import AskedObjects, DeclaredId, workspace_id
 from reconciler.history.result import ObjectStep
 from reconciler.layout.alike import same
+from reconciler.layout.level import RENDERED_BY
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import Piece, PieceChange
-from reconciler.layout.tree import RENDERED_BY, WorkspaceDir
+from reconciler.layout.tree import WorkspaceDir
 from reconciler.loading.changeset import ChangeKind
 from reconciler.repository.objects import CommitInfo
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from reconciler.layout import ignore
-from reconciler.layout.tree import WORKSPACE_FILES
+from reconciler.layout.level import WORKSPACE_FILES
 from reconciler.repository.objects import Repository, TreeEntry
 
 _TELLING = (*WORKSPACE_FILES, ignore.FILE)

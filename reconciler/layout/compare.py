@@ -13,15 +13,8 @@ from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.errors import BadFile
 from reconciler.layout.grafts import NO_GRAFTS
-from reconciler.layout.tree import (
-    RENDERED_BY,
-    WORKSPACE_FILES,
-    Level,
-    WorkspaceDir,
-    WorkspaceTree,
-    is_marked,
-    named,
-)
+from reconciler.layout.level import RENDERED_BY, WORKSPACE_FILES, Level
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, is_marked, named
 from reconciler.layout.weight import MOST_ADDED, too_heavy, weigh
 from reconciler.layout.whereabouts import Whereabouts
 from reconciler.repository.difference import FileChange

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.layout.grouping import Grouping
-from reconciler.layout.tree import Level, WorkspaceDir, WorkspaceTree, workspace_dir
+from reconciler.layout.level import Level
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, workspace_dir
 from reconciler.layout.weight import weigh
 from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository, TreeEntry

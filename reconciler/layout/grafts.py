@@ -16,7 +16,8 @@ from typing import NamedTuple
 from apiserver.model.commits import CommitRef
 from reconciler.layout import ignore
 from reconciler.layout.contenttree import ContentTree
-from reconciler.layout.tree import WORKSPACE_FILES, Level, WorkspaceDir, WorkspaceTree, marked, unmarked
+from reconciler.layout.level import WORKSPACE_FILES, Level
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, marked, unmarked
 from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository, TreeEntry
 

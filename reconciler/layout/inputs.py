@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from apiserver.model.remembered import Remembered
 from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import read_fleet
-from reconciler.layout.tree import RENDERED_BY, WorkspaceDir, WorkspaceTree
+from reconciler.layout.level import RENDERED_BY
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.layout.yamldoc import roots
 from reconciler.repository.objects import TreeEntry
 

@@ -31,6 +31,13 @@ SERVERS = (
 """Metadata that only a server sets."""
 OURS = (marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, marks.CLUSTER, *marks.DECISIONS)
 """Annotations that Treeplane sets."""
+
+
+def by_others(finalizers: list[Any]) -> list[Any]:
+    """Those of an object's finalizers that the server does not set by itself: what a manifest may say of them."""
+    return [each for each in finalizers if each not in marks.FINALIZERS]
+
+
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 SEALED = b"ENC[AES256_GCM,"
 """What a file has in it where SOPS encrypted some of its values."""
@@ -256,6 +263,12 @@ def _drop(metadata: dict[str, Any]) -> list[str]:
     for part in ("labels", "annotations"):
         if part in metadata and metadata[part] is None:
             del metadata[part]
+    finalizers = metadata.get("finalizers")
+    if finalizers:
+        dropped += [f"metadata.finalizers[{each}]" for each in finalizers if each in marks.FINALIZERS]
+        metadata["finalizers"] = by_others(finalizers)
+        if not metadata["finalizers"]:
+            del metadata["finalizers"]
     annotations = metadata.get("annotations")
     if annotations:
         for mark in OURS:

@@ -13,7 +13,8 @@ from typing import Protocol
 from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.grouping import Grouping
-from reconciler.layout.tree import Level, WorkspaceTree, is_marked, named
+from reconciler.layout.level import Level
+from reconciler.layout.tree import WorkspaceTree, is_marked, named
 from reconciler.repository.objects import Repository, TreeEntry, entry_of
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from reconciler.layout.tree import WORKSPACE_FILES
+from reconciler.layout.level import WORKSPACE_FILES
 
 DIRECTORY = "_objects"
 """Below a workspace's directory. No workspace can be called so, hence no child's workspace.yaml can claim what is in

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from apiserver.model import paths
 from reconciler.layout import ignore
-from reconciler.layout.tree import ROOT, WORKSPACE_FILES, named
+from reconciler.layout.level import WORKSPACE_FILES
+from reconciler.layout.tree import ROOT, named
 from reconciler.repository.difference import difference
 from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository, TreeEntry

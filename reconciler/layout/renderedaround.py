@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from reconciler.layout import ignore
-from reconciler.layout.tree import RENDERED_BY, WorkspaceDir, WorkspaceTree
+from reconciler.layout.level import RENDERED_BY
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.repository.folder import joined
 
 

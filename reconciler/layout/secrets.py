@@ -11,8 +11,8 @@ from pathlib import Path
 
 from apiserver.model import paths
 from reconciler.layout.errors import LayoutError
+from reconciler.layout.level import SUFFIXES
 from reconciler.layout.manifest import Manifest, read
-from reconciler.layout.tree import SUFFIXES
 from reconciler.layout.yamldoc import LIMIT
 
 

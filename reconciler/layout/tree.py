@@ -16,6 +16,7 @@ from apiserver.model.counts import some_of
 from reconciler.layout import ignore
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.grouping import Grouping, Subdirectories
+from reconciler.layout.level import WORKSPACE_FILES, Level, level_of, problem
 from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository, TreeEntry
 
@@ -24,19 +25,10 @@ if TYPE_CHECKING:
 
 TOP = "workspaces"
 ROOT = "workspaces/root"
-WORKSPACE_FILES = ("workspace.yaml", "workspace.yml", "workspace.json")
-SUFFIXES = (".yaml", ".yml", ".json")
-RENDERED_BY = ("kustomization.yaml", "kustomization.yml", "Kustomization", "Chart.yaml")
-"""Files that have a program make the manifests of their directory; of several there the first counts."""
-_RENDERED_BY = frozenset(RENDERED_BY)
-RULES_OF_SOPS = ".sops.yaml"
-"""Says how files are encrypted (encryption/creation), and is no manifest wherever it stands."""
 _NO_FOLDER = {
     "link": "is a symbolic link, which is not followed",
     "commit": "is a submodule, whose files are in another repository",
 }
-_DEEPEST = 64
-"""Levels of directories."""
 LONGEST_PATH = 400
 """Characters of a workspace path: it is a key of the store."""
 _REMEMBERED = 10_000
@@ -68,21 +60,6 @@ class WorkspaceDir(NamedTuple):
     @property
     def manifest_path(self) -> str:
         return joined(self.theirs or self.directory, self.manifest.name if self.manifest else WORKSPACE_FILES[0])
-
-
-class Level(NamedTuple):
-    """One directory, ignored names left out. `tree`: its id; `files` are manifests and what `problem` refuses; of a
-    directory that is rendered there is one, of the kind "rendered", which stands for all that is below."""
-
-    tree: str
-    stack: ignore.Stack
-    directories: list[TreeEntry]
-    files: list[TreeEntry]
-    markers: list[TreeEntry]
-
-    @property
-    def is_rendered(self) -> bool:
-        return bool(self.files) and self.files[0].kind == "rendered"
 
 
 class WorkspaceTree:
@@ -341,31 +318,7 @@ class WorkspaceTree:
         rules = next((e for e in entries if e.name == ignore.FILE and e.kind == "blob"), None)
         if rules is not None:
             stack = (*stack, self._rules(directory, rules))
-        level = Level(tree, stack, [], [], [])
-        deep = directory.count("/") >= _DEEPEST
-        by: dict[str, TreeEntry] = {}
-        for entry in entries:
-            name, kind = entry.name, entry.kind
-            if name in _RENDERED_BY and kind in ("blob", "link"):
-                if not (stack and ignore.ignored(stack, joined(directory, name))):
-                    by[name] = TreeEntry(name, tree, "rendered")
-                continue
-            if kind == "tree":
-                chosen = level.files if deep else level.directories
-            elif name == RULES_OF_SOPS:
-                continue
-            elif name in WORKSPACE_FILES:
-                chosen = level.markers
-            elif name.endswith(SUFFIXES) or kind == "commit" or (kind == "link" and "." not in name):
-                chosen = level.files
-            else:
-                continue
-            if stack and ignore.ignored(stack, joined(directory, name), directory=kind == "tree"):
-                continue
-            chosen.append(entry)
-        if by:
-            level.files[:] = [next(by[name] for name in RENDERED_BY if name in by)]
-        return level
+        return level_of(tree, directory, stack, entries)
 
     def boundary(self, level: Level, directory: str, owner: str) -> str | None:
         """The path of the workspace that begins in this directory, None when it only groups."""
@@ -618,16 +571,3 @@ def workspace_dir(path: str, directory: str, tree: str, level: Level, *, whole: 
     few = level.is_rendered or (not level.directories and len(level.files) <= _FEW)
     files = tuple(level.files) if whole and few else None
     return WorkspaceDir(path, directory, markers[0] if markers else None, tree, spare, files)
-
-
-def problem(path: str, entry: TreeEntry) -> LayoutError | None:
-    """Why a name that `files` or `changes` gave cannot be a manifest, None when it can be read."""
-    if entry.kind == "link":
-        return LayoutError(path, 0, 0, "is a symbolic link", "put the file itself here, or name it in .treeplaneignore")
-    if entry.kind == "commit":
-        return LayoutError(path, 0, 0, "is a submodule", "add its files themselves, or name it in .treeplaneignore")
-    if entry.kind == "tree":
-        return LayoutError(path, 0, 0, f"lies more than {_DEEPEST} directories deep", "move it up")
-    if not path.isprintable():
-        return LayoutError(ascii(path)[1:-1], 0, 0, "has a name that is not printable UTF-8", "rename it")
-    return None

@@ -17,7 +17,7 @@ import orjson
 from apiserver.model import conditions, marks
 from apiserver.model.keys import Key, defined
 from apiserver.model.kinds import kind_of
-from apiserver.model.marks import BINDING_FINALIZER
+from apiserver.model.marks import BINDING_FINALIZER, DEFINITION_FINALIZER
 from apiserver.model.storagenames import BINDINGS, CRDS
 from apiserver.registry import indexes, keptschemas
 from apiserver.registry.claims import claims
@@ -30,7 +30,6 @@ from apiserver.registry.kinds import (
     storage_of,
     workspace_builtins,
 )
-from apiserver.registry.marking import CLEANUP
 from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace, summary
 from apiserver.storage.protocol import Op, View
 from reconciler.loading.consumers import is_stored
@@ -42,7 +41,7 @@ Object = dict[str, Any]
 ReadExport = Callable[[str, Bound], Export | None]
 """An export (`<path>:<name>`) as a binding is bound to it, None where its schemas are lost."""
 
-FINALIZERS = {CRDS: CLEANUP, BINDINGS: BINDING_FINALIZER}
+FINALIZERS = {CRDS: DEFINITION_FINALIZER, BINDINGS: BINDING_FINALIZER}
 """By resource, what a definition of it has while objects of its kinds have to go first."""
 
 DEFINITION, BINDING = "CustomResourceDefinition/", "APIBinding/"

@@ -15,10 +15,11 @@ from reconciler.layout import edit
 from reconciler.layout.compare import changes
 from reconciler.layout.draft import Draft
 from reconciler.layout.errors import BadFile
+from reconciler.layout.level import problem
 from reconciler.layout.manifest import Manifest, may_say, read
 from reconciler.layout.renderedaround import RenderedAround
 from reconciler.layout.source import ManifestSource, NotWritten, Piece, PieceChange, all_changes
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, problem
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.layout.yamldoc import locate
 from reconciler.loading.files import Files
 from reconciler.loading.renderings import RenderedDirectory

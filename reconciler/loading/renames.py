@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 
 from apiserver.model import paths
-from reconciler.layout.tree import WORKSPACE_FILES, WorkspaceDir
+from reconciler.layout.level import WORKSPACE_FILES
+from reconciler.layout.tree import WorkspaceDir
 from reconciler.loading.movable import Compared
 from reconciler.repository.objects import Repository
 

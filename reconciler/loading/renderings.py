@@ -18,9 +18,10 @@ from apiserver.model.remembered import Remembered, footprint
 from reconciler.layout import manifest
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.inputs import InputFinder, Inputs, files_of, is_in
+from reconciler.layout.level import RENDERED_BY
 from reconciler.layout.manifest import SEALED, Manifest
 from reconciler.layout.source import Piece
-from reconciler.layout.tree import RENDERED_BY, WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.layout.yamldoc import roots
 from reconciler.loading import renderedsecrets, unsealing
 from reconciler.rendering.rendering import Renders

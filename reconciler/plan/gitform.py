@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Literal
 
 from reconciler.layout.alike import same
-from reconciler.layout.manifest import OURS, SERVERS
+from reconciler.layout.manifest import OURS, SERVERS, by_others
 from reconciler.plan.listitems import by_item, names
 from reconciler.plan.merge import merged
 
@@ -169,7 +169,9 @@ def cut(value: Object) -> Object:
     annotations = kept.get("annotations")
     if annotations:
         kept["annotations"] = {key: text for key, text in annotations.items() if key not in OURS}
-    for part in ("annotations", "labels"):
+    if kept.get("finalizers"):
+        kept["finalizers"] = by_others(kept["finalizers"])
+    for part in ("annotations", "labels", "finalizers"):
         if part in kept and not kept[part]:
             del kept[part]
     return {**out, "metadata": kept}

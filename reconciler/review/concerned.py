@@ -15,7 +15,8 @@ from apiserver.storage.protocol import Store
 from reconciler.controllers.locations import LOCATIONS
 from reconciler.layout.compare import touched
 from reconciler.layout.errors import BadFile
-from reconciler.layout.tree import ROOT, WORKSPACE_FILES, WorkspaceDir, WorkspaceTree
+from reconciler.layout.level import WORKSPACE_FILES
+from reconciler.layout.tree import ROOT, WorkspaceDir, WorkspaceTree
 from reconciler.layout.workspace import declaration
 from reconciler.layout.yamldoc import parse
 from reconciler.loading.changeset import ChangeSet

@@ -139,8 +139,11 @@ class Rendering:
         return made
 
     def _where(self, place: _Place) -> CommitRef:
-        """The commit at which a workspace is that is past the fleet's, or is held; NONE if it is not."""
-        at = commits.parse(place.said.read().get("held") or "") if place.held else place.head
+        """The commit at which a workspace is that is past the fleet's, or is held; NONE if it is not. One that never
+        had a good commit has none to stay at: what stands for it says what the last commit does."""
+        said = place.said.read() if place.held else {}
+        stays = place.held and said.get("served") != ""
+        at = commits.parse(said.get("held") or "") if stays else place.past
         return at if at in self._arriving else NONE
 
     def everything(self) -> Iterator[Files]:
@@ -311,7 +314,7 @@ class Rendering:
             format.directory_of(record.path, record.directory),
             IdentitySource(self._fleet, record.origin),
             own,
-            record.head,
+            record.past,
             bool(record.errors),
             record.origin in self._arriving,
             (own, Key(LOGICAL_CLUSTERS, record.cluster, "", "cluster")) if record.leaves and own is not None else (),
@@ -331,14 +334,14 @@ class Rendering:
 
 class _Place(NamedTuple):
     """Of a workspace: where it is, its directory on the branch, what the identities of its objects and of its Workspace
-    follow from, and where that stands. `came`: with a commit that is on its way. `leaves`: of one that a commit took
-    away, the objects that stand for it. `said`: what its summary says."""
+    follow from, and where that stands. `past`: the last commit that it went through. `came`: with a commit that is on
+    its way. `leaves`: of one that a commit took away, the objects that stand for it. `said`: what its summary says."""
 
     path: str
     directory: str
     home: IdentitySource
     key: Key | None
-    head: CommitRef
+    past: CommitRef
     held: bool
     came: bool
     leaves: tuple[Key, ...]

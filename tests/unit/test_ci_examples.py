@@ -1,4 +1,4 @@
-"""The jobs of examples/ci: who reads a stranger's branch has no secret and may write nothing."""
+"""The jobs of examples/ci for a fleet: who reads a stranger's branch has no secret and may write nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import yaml
-from support.pages import steps
 
 from reconciler.commands.comment import comment
 
@@ -33,7 +32,8 @@ DRILLING = {
     "gitlab/.gitlab-ci.yml": "fleet-drill",
     "gitea/fleet-drill.yml": "drill",
 }
-PREVIEWING = "github/fleet-preview.yml"
+PREVIEWING = {f"{forge}/fleet-preview.yml" for forge in ("github", "gitlab", "gitea")}
+"""See test_preview_jobs."""
 ACTIONS = [each for each in FILES if "gitlab" not in str(each)]
 
 
@@ -65,7 +65,7 @@ def rights(name: str, key: str) -> dict[str, str]:
 
 
 def test_all_files_are_looked_at() -> None:
-    assert {str(each.relative_to(FOLDER)) for each in FILES} == {*READING, *COMMENTING, *DRILLING, PREVIEWING}
+    assert {str(each.relative_to(FOLDER)) for each in FILES} == {*READING, *COMMENTING, *DRILLING, *PREVIEWING}
 
 
 @pytest.mark.parametrize(("name", "key"), DRILLING.items())
@@ -134,29 +134,6 @@ def test_the_number_is_the_forges_word() -> None:
     assert found["env"]["NUMBER"] == "${{ steps.pull.outputs.number }}"
     [at] = [index for index, step in enumerate(steps) if "download-artifact" in step.get("uses", "")]
     assert any(step.get("id") == "pull" for step in steps[:at]), "it is known before the stranger's file is there"
-
-
-@pytest.mark.parametrize(("key", "says"), [("make", "Preview of pull request"), ("remove", "is closed")])
-def test_a_preview_is_made_and_removed_as_the_page_says(key: str, says: str) -> None:
-    typed = [step.typed for step in steps(ROOT / "docs" / "previews.md") if says in step.typed]
-    assert [script for script, _ in scripts(job(PREVIEWING, key)) if "git clone" in script] == typed
-
-
-@pytest.mark.parametrize("key", ["make", "remove"])
-def test_a_preview_is_for_no_stranger(key: str) -> None:
-    """A fork's pull request gets none, the number is the forge's, and one step alone has the token."""
-    file, found = named(PREVIEWING), job(PREVIEWING, key)
-    assert set(file[True]) == {"pull_request"}
-    assert file["permissions"] == {"contents": "read"}
-    assert "permissions" not in found
-    assert file["env"]["NUMBER"] == "${{ github.event.pull_request.number }}"
-    assert "github.event.pull_request.head.repo.full_name == github.repository" in found["if"].split(" && ")
-    [holder] = [step for step in found["steps"] if "secrets." in yaml.safe_dump(step)]
-    assert "secrets." not in yaml.safe_dump([file["env"], found.get("env", {})])
-    assert not re.search(r"app/(?!deploy)|bash|treeplane |make ", holder["run"]), "nothing of the branch is run"
-    for step in found["steps"]:
-        if "actions/checkout" in step.get("uses", ""):
-            assert step["with"] == {"path": "app", "persist-credentials": False}
 
 
 @pytest.mark.parametrize("file", ACTIONS, ids=str)

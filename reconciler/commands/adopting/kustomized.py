@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from reconciler.commands.adopting.lookedat import LookedAt, within
 from reconciler.layout.errors import BadFile
-from reconciler.layout.tree import RENDERED_BY
+from reconciler.layout.level import RENDERED_BY
 from reconciler.layout.yamldoc import parse
 
 CHART = RENDERED_BY[-1]

@@ -6,8 +6,8 @@ Called by grouping and inquiry.
 from __future__ import annotations
 
 from reconciler.commands.adopting.lookedat import LookedAt
+from reconciler.layout.level import RENDERED_BY, RULES_OF_SOPS, SUFFIXES, WORKSPACE_FILES
 from reconciler.layout.manifest import Manifests, read
-from reconciler.layout.tree import RENDERED_BY, RULES_OF_SOPS, SUFFIXES, WORKSPACE_FILES
 
 
 class Readings:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
+from functools import partial
 from pathlib import Path
 
 import click
 
-from apiserver.model import paths
+from apiserver.model import clock, paths
 from apiserver.model.kinds import GroupResource
 from apiserver.model.selectors import valid_label_key, valid_label_value
 from reconciler.commands.failure import Failure
@@ -20,15 +20,16 @@ from reconciler.commands.line.filingoptions import FilingTyped, filing_options
 from reconciler.commands.targeting import declaredin
 from reconciler.commands.targeting.adding import TargetAsked, add
 from reconciler.commands.targeting.admincluster import AdminCluster
+from reconciler.commands.targeting.awaiting import ServedAs, WrittenTarget, until_ready
 from reconciler.commands.targeting.removing import remove, remove_rights
 from reconciler.commands.targeting.seen import TargetSeen, TargetsSeen
 from reconciler.commands.targeting.showing import described, listed
 from reconciler.commands.targeting.usable import usable
+from reconciler.loading.changeset import ChangeKind
 from reconciler.plugin.saying import say, warn
 from reconciler.syncing.lease import NAMESPACE
 
 _NOT_READY = 1
-_LOOK = 1.0
 _output = click.option(
     "--output", "-o", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
 )
@@ -104,13 +105,21 @@ def add_target(
     asked = TargetAsked(name, kubeconfig, context, workspace, labels, server, kinds, exports)
     with desk_for(filing.asked) as desk:
         done = add(desk, asked, dry=filing.asked.dry)
+        waits = wait and not filing.asked.dry
+        before = ServedAs.of(_seen(name, done.place.path, filing.asked, must=False)) if waits else None
         filed = desk.planned() if filing.asked.dry else desk.file(done.message)
     filed.files[:0] = done.files
     filed.notes += done.notes
     click.echo(told(filed, filing.output, secrets=filing.secrets), nl=False)
-    if wait and not filing.asked.dry:
-        ready = _wait(name, done.place.path, filing.asked, timeout)
-        (say if filing.output == "table" else warn)(ready)
+    if waits:
+        changed = any(each.where == done.file and each.change is not ChangeKind.UNCHANGED for each in filed.files)
+        ends = clock.rfc3339(done.ends.ends) if done.ends is not None else ""
+        written = WrittenTarget(done.value, ends, filed.commit if changed else "", before)
+        why = until_ready(partial(_seen, name, done.place.path, filing.asked, must=True), written, timeout)
+        if why:
+            text = f"{name} is not Ready after {timeout:g} s: {why}"
+            raise Failure(text, f"treeplane target describe {name}", _NOT_READY)
+        (say if filing.output == "table" else warn)(f"{name} is Ready")
 
 
 @target.command("list")
@@ -194,16 +203,3 @@ def _seen(name: str, path: str, asked: FilingAsked, *, must: bool) -> TargetSeen
         if must:
             raise
         return None
-
-
-def _wait(name: str, path: str, asked: FilingAsked, seconds: float) -> str:
-    until, why = time.monotonic() + seconds, ""
-    while time.monotonic() < until:
-        seen = _seen(name, path, asked, must=True)
-        if seen is not None and seen.ready == "True":
-            return f"{name} is Ready"
-        why = (
-            str(seen.condition("Ready").get("message") or "") if seen is not None else "it is not served yet: git push"
-        )
-        time.sleep(_LOOK)
-    raise Failure(f"{name} is not Ready after {seconds:g} s: {why}", f"treeplane target describe {name}", _NOT_READY)

@@ -63,9 +63,13 @@ class TargetAsked:
 
 
 class TargetAdded(NamedTuple):
-    """`files`: what was done on the cluster, told like files; `message`: of the commit."""
+    """`value`: the SyncTarget as it is written, in `file`; `ends`: of the token in its Secret, None where that is not
+    known. `files`: what was done on the cluster, told like files; `message`: of the commit."""
 
     place: WorkspaceDir
+    file: str
+    value: Object
+    ends: Lifetime | None
     files: list[FiledFile]
     notes: list[str]
     message: list[str]
@@ -77,7 +81,7 @@ def add(desk: Desk, asked: TargetAsked, *, dry: bool) -> TargetAdded:
     kinds = asked.kinds or kinds_of(desk, asked.exports)
     cluster = AdminCluster(asked.kubeconfig, asked.context)
     found = usable(cluster.config(), asked.server)
-    _declare(desk, place, asked)
+    file, value = _declare(desk, place, asked)
     cluster.sign_in()
     wanted = rights.objects(kinds)
     done = cluster.would_apply(wanted) if dry else cluster.apply(wanted)
@@ -87,7 +91,8 @@ def add(desk: Desk, asked: TargetAsked, *, dry: bool) -> TargetAdded:
         desk.keep_secret(place, _secret(asked.name, found.kubeconfig(token or "made when this is done")))
     in_git = kept is None and not desk.keys.planned()
     notes = [*_ends(ends, in_git=in_git), *address_notes(found, place.path)]
-    return TargetAdded(place, [_told(found, each) for each in done], notes, [f"Add the sync target {asked.name}"])
+    files, message = [_told(found, each) for each in done], [f"Add the sync target {asked.name}"]
+    return TargetAdded(place, file, value, ends, files, notes, message)
 
 
 def secret_name(found: declaredin.InFile) -> str:
@@ -97,8 +102,9 @@ def secret_name(found: declaredin.InFile) -> str:
     return str(reference.get("name") or "") if reference.get("namespace", "default") == "default" else ""
 
 
-def _declare(desk: Desk, place: WorkspaceDir, asked: TargetAsked) -> None:
-    """The SyncTarget: a file of its own, or where it stands already; what else was said of it stays."""
+def _declare(desk: Desk, place: WorkspaceDir, asked: TargetAsked) -> tuple[str, Object]:
+    """The SyncTarget: a file of its own, or where it stands already; what else was said of it stays. The file, and
+    what it says."""
     reference = {"namespace": "default", "name": asked.name}
     spec: Object = {"connection": {"kubeconfigSecretRef": reference}}
     if asked.exports:
@@ -111,12 +117,13 @@ def _declare(desk: Desk, place: WorkspaceDir, asked: TargetAsked) -> None:
             made = {"apiVersion": "workload.kcp.io/v1alpha1", "kind": "SyncTarget", "metadata": metadata, "spec": spec}
             file = f"{place.directory}/{file_name(asked.name)}.yaml"
             desk.write(file, edit.add(desk.read(file), file, made))
-            return
+            return file, made
         value, file = before.manifest.value, before.file
         labels = {**(value["metadata"].get("labels") or {}), **(asked.labels or {})}
         metadata = {**value["metadata"], **({"labels": labels} if labels else {})}
         made = {**value, "metadata": metadata, "spec": {**(value.get("spec") or {}), **spec}}
         desk.write(file, edit.replace(desk.read(file) or b"", file, before.manifest.index, made))
+        return file, made
     except BadFile as error:
         raise Failure(str(error), "mend the file first", 2) from error
 

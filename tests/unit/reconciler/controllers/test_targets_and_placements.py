@@ -346,6 +346,44 @@ def test_a_target_whose_credentials_have_ended_moves_nothing_however_long_it_is_
     assert loops.heartbeats.seen(WEST).sight is Sight.SHUT
 
 
+def test_a_status_says_of_which_generation_and_which_credentials_it_is(
+    fleet: Any, loops: Loops, eventually: Any
+) -> None:
+    """Of other credentials nothing is told before they have led to an answer: Ready is still said of those before."""
+    declare(fleet, "west")
+    loops.ends.near[WEST] = conditions.condition("CredentialsValid", True, message="it ends")
+    target = fleet.key("synctargets", "infra0", "west")
+    fleet.objects.update(target, lambda obj: {**obj, "metadata": {**obj["metadata"], "generation": 1}})
+    loops.start()
+
+    def status() -> dict[str, Any]:
+        found: dict[str, Any] = fleet.get(target).get("status") or {}
+        return found
+
+    def told() -> str:
+        return str((conditions.get(status().get("conditions"), "CredentialsValid") or {}).get("message"))
+
+    def ready() -> str:
+        return str((conditions.get(status().get("conditions"), "Ready") or {}).get("status"))
+
+    eventually(lambda: (ready(), told(), status()["observedGeneration"]) == ("True", "it ends", 1))
+
+    def cordoned(obj: dict[str, Any]) -> dict[str, Any]:
+        return {**obj, "spec": {**obj["spec"], "unschedulable": True}}
+
+    fleet.objects.update(target, cordoned, generation=True)
+    eventually(lambda: status()["observedGeneration"] == 2)
+    dead = loops.clusters["far"] = FakeCluster("far")
+    dead.dead = True
+    loops.ends.near[WEST] = conditions.condition("CredentialsValid", True, message="the other ends")
+    loops.content["west"] = "far"
+    fleet.objects.update(target, lambda obj: {**obj, "spec": {**obj["spec"], "unschedulable": False}}, generation=True)
+    eventually(lambda: ready() == "False")
+    assert (told(), status()["observedGeneration"]) == ("it ends", 2)
+    dead.dead = False
+    eventually(lambda: (ready(), told(), status()["observedGeneration"]) == ("True", "the other ends", 3))
+
+
 def test_what_is_told_of_credentials_is_written_when_it_changes_and_goes_with_its_cause(
     fleet: Any, loops: Loops, eventually: Any
 ) -> None:

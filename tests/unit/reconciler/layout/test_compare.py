@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from reconciler.layout import compare, ignore
 from reconciler.layout.compare import Known, Touched, changes
 from reconciler.layout.errors import BadFile
-from reconciler.layout.tree import Level, WorkspaceTree
+from reconciler.layout.level import Level
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.repository import objects
 from reconciler.repository.objects import Repository
 

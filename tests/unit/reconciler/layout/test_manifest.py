@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from apiserver.model import marks
 from reconciler.layout import manifest
 from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import read_fleet
@@ -44,6 +45,17 @@ def test_what_only_servers_set_is_left_out_with_a_notice() -> None:
         " metadata.generation, metadata.annotations[treeplane.dev/origin], metadata.annotations[kcp.io/cluster]"
         " left out: only the server sets it"
     ]
+
+
+@pytest.mark.parametrize("finalizer", marks.FINALIZERS)
+def test_no_manifest_says_that_an_object_waits_as_the_server_has_it_wait(finalizer: str) -> None:
+    """As `kubectl get` prints it. What others have to do before it goes is somebody's word."""
+    text = f"apiVersion: v1\nkind: A\nmetadata: {{name: a, finalizers: [{finalizer}%s]}}\n"
+    found = manifest.read((text % "").encode(), "a.yaml")
+    assert found.objects[0].value["metadata"] == {"name": "a"}
+    assert str(found.notices[0]).endswith(f"metadata.finalizers[{finalizer}] left out: only the server sets it")
+    found = manifest.read((text % ", example.io/mine, {odd: {}}").encode(), "a.yaml")
+    assert found.objects[0].value["metadata"]["finalizers"] == ["example.io/mine", {"odd": {}}]
 
 
 def test_no_manifest_says_which_cluster_a_placement_runs_on() -> None:

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reconciler.layout.compare import changes, touched
-from reconciler.layout.tree import RENDERED_BY, WorkspaceDir, WorkspaceTree, problem
+from reconciler.layout.level import RENDERED_BY, problem
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.repository import objects
 
 Planted = Callable[..., WorkspaceTree]

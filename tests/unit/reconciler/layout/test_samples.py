@@ -16,7 +16,8 @@ import pytest
 from reconciler.layout import manifest
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.fleet import FleetConfig, parse_fleet, read_fleet
-from reconciler.layout.tree import WorkspaceTree, problem
+from reconciler.layout.level import problem
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.layout.workspace import declaration, named, read_workspace
 from reconciler.repository.objects import Repository
 from reconciler.repository.seed import seed

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, problem
+from reconciler.layout.level import problem
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import Blob
 

@@ -196,6 +196,7 @@ def test_what_was_recovered_goes_on_as_what_ran_on(
 @given(history=HISTORIES, die=st.booleans(), number=st.integers(0, 953), more=HISTORIES)
 @example(history=[("of the type", 1, False)], die=False, number=879, more=[])
 @example(history=[("provide", 1, False)], die=False, number=85, more=[])
+@example(history=[("of the type", 1, False)], die=False, number=167, more=[("change", 0, False)])
 def test_what_is_recorded_in_the_middle_of_a_load_recovers_what_ran_on(
     tmp_path_factory: pytest.TempPathFactory, history: History, die: bool, number: int, more: History
 ) -> None:

@@ -6,10 +6,10 @@ import json
 import re
 
 import pytest
-from support.happenings import Happening
+from support.happenings import C, Happening
 from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.recoveries import Another, assert_same, recover
-from support.widgets import binding, export, schema
+from support.widgets import binding, crd, export, schema
 
 from apiserver.model.commits import own
 from apiserver.registry import tree
@@ -68,6 +68,45 @@ def test_a_workspace_that_is_past_what_is_named_comes_back_where_it_was(happenin
     assert_same(new, fleet)
     fleet.publish()
     assert_same(recover(fleet, another, "after"), fleet)
+
+
+def test_a_generation_that_was_recorded_counts_no_second_time(happening: Happening, another: Another) -> None:
+    """What a manifest declares, which is brought back as the commit before says and then as its own does."""
+    fleet = happening.fleet
+    happening.push({f"{C}/crd.json": crd("v1", "colour", "string"), f"{C}/w.json": None, f"{C}/app.yaml": configmap()})
+    recorded = recorded_in(happening, "root:c")
+    assert recorded.ahead()[C] == own(fleet.repo.head)
+    kind = "customresourcedefinitions.apiextensions.k8s.io"
+    assert fleet.get("root:c", kind, "widgets.example.io")["metadata"]["generation"] == 2
+    assert_same(recover(fleet, another), fleet)
+
+
+def test_a_workspace_that_was_never_good_is_recorded_where_it_was_judged(
+    happening: Happening, another: Another
+) -> None:
+    """Its Workspace says what the newest commit does, whenever it was held first."""
+    fleet = happening.fleet
+    happening.push({f"{NEW}/workspace.yaml": typed("nope"), f"{NEW}/app.yaml": configmap()})
+    happening.load()
+    served = own(fleet.repo.head)
+    happening.push({f"{NEW}/workspace.yaml": typed("neither"), f"{A}/app.yaml": configmap(n="1")})
+    head = own(fleet.repo.head)
+    happening.die(lambda: fleet.record("root:new").judged == head, lambda: happening.record(1))
+    recorded = fleet.recorded()
+    assert recorded is not None
+    assert recorded.source == served
+    assert recorded.ahead()[NEW] == head
+    new = recover(fleet, another)
+    fleet.load()
+    assert fleet.workspace("root:new")["metadata"]["generation"] == 2
+    assert_same(new, fleet)
+    fleet.publish()
+    assert_same(recover(fleet, another, "after"), fleet)
+
+
+def typed(name: str) -> str:
+    head = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace"}
+    return json.dumps({**head, "spec": {"type": {"name": name, "path": "root"}}})
 
 
 def test_what_a_controller_said_of_a_workspace_that_came_comes_back_with_it(
