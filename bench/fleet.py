@@ -89,9 +89,11 @@ class Run:
 
     def _tell_load(self, title: str, seconds: float, before: Footprint, most: int) -> None:
         after = settled(self._plane)
+        metrics = after.disk.get("metrics", 0) - before.disk.get("metrics", 0)
         rows = [
             ["workspaces a second", f"{self._count / seconds:,.0f}", f"{seconds:.1f} s"],
-            ["on disk for each", size((after.stored - before.stored) / self._count), ""],
+            ["on disk for each", size((after.stored - before.stored - metrics) / self._count), ""],
+            ["metrics on disk, which follow the processes", size(metrics), ""],
             ["the store alone", size(after.disk.get("store", 0) / self._count), ""],
             ["memory but for the store's pages, at most", size(most), "all processes"],
             ["the same afterwards", size(own(after)), ""],

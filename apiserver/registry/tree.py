@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -418,9 +418,27 @@ def summary(store: View, path: str) -> dict[str, Any]:
 
 def summary_in(row: Row) -> dict[str, Any]:
     """The same, of its row."""
+    return record_and_summary(row)[1].read()
+
+
+class SummaryText(NamedTuple):
+    """What a summary says, before it is read: workspaces that came together say the same. `origin`, `commit`: see
+    `_following`; `further`: what does not follow."""
+
+    origin: str
+    commit: str
+    further: bytes
+
+    def read(self) -> dict[str, Any]:
+        usual = {"origin": self.origin, "commit": self.commit}
+        return {name: value for name, value in {**usual, **_read(self.further)}.items() if value or name not in usual}
+
+
+def record_and_summary(row: Row) -> tuple[WorkspaceRecord, SummaryText]:
+    """Both of what a workspace's row says, decoded once."""
     known = workspacerow.decode(row.key, row.value)
-    usual = _following(_record(row.key, known))
-    return {name: value for name, value in {**usual, **_read(known.summary)}.items() if value or name not in usual}
+    record = _record(row.key, known)
+    return record, SummaryText(**_following(record), further=known.summary)
 
 
 def held(store: View) -> dict[str, list[str]]:

@@ -88,7 +88,7 @@ def _change(
     before_revision, before_stamp, before = layout.decode_object(previous) if previous is not None else (0, b"", None)
     if deleted or written is None:
         return _tuple(Change, (layout.revision_of(number), key, None, before, before_revision, before_stamp))
-    revision, stamp, value = layout.decode_object(templates.plain(env, txn, key, written))
+    _, revision, value, stamp = templates.record(env, txn, key, written)
     return _tuple(Change, (revision, key, value, before, before_revision, stamp))
 
 

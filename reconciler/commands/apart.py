@@ -31,11 +31,15 @@ class Apart:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._listen, name="apart", daemon=True)
 
-    def begin(self) -> bool:
-        """Returns once the other process has made the first status commit."""
+    def lend(self) -> None:
+        """Has the other process begin, and returns at once."""
         self._store.write(*self._tenure.put()).result()
         self._station.roles.lend(REST)
         self._station.teller.lends()
+
+    def begin(self) -> bool:
+        """Returns once the other process has made the first status commit."""
+        self.lend()
         while not self._station.lookout.stop.wait(_LOOK):
             found = tenures.said(self._store)
             if found is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -69,11 +69,9 @@ from reconciler.statusbranch.underway import UnderWay, forget
 
 LARGE = 10_000
 """Workspaces from which on a second process is worth its memory, where nothing else was said. A fleet that has come to
-that many gets it in a quiet moment, and one to which a commit brings so many before that is loaded."""
+that many gets it in a quiet moment, and one to which a commit brings so many as that is loaded."""
 _LARGE_COMMIT = 2
 """Files and directories for each of these: an empty workspace has two."""
-_HANDOVER = 10.0
-"""Seconds at most that a large commit waits for the second process."""
 _KEEP = 1.0
 """Seconds between two of our own commits that are kept as the served one."""
 _LOOK = 5.0
@@ -158,10 +156,7 @@ class Holder:
             with self._watched():
                 self._hold()
                 while self._outgrown():
-                    self._beside.end()
-                    self._anew = False  # what was left was named
-                    self._beside = self._new_beside(beginning.epoch)
-                    self._hold()
+                    self._hand_over(beginning.epoch)
         finally:
             self._beside.end()
 
@@ -171,6 +166,18 @@ class Holder:
             self._give_way()
         elif not self._lookout.stop.is_set():
             self._serve()
+
+    def _hand_over(self, epoch: int) -> None:
+        """Another process does from now on what this one did beside loading. That takes it a second or more to begin
+        with, and nobody waits for it: it is this server that holds the fleet, and what is loaded meanwhile is recorded
+        once it is there. Should it find that the fleet is another's, this process hears so as ever."""
+        self._beside.end()
+        self._anew = False  # what was left was named
+        self._beside = self._new_beside(epoch)
+        self._large = False
+        if isinstance(self._beside, Apart):
+            self._beside.lend()
+        self._serve()
 
     def _new_beside(self, epoch: int) -> Beside | Apart:
         """What is done beside loading: in a process of its own, where the fleet is large."""
@@ -207,9 +214,6 @@ class Holder:
         with ThreadPoolExecutor(1, "first-status") as beside:
             recording = beside.submit(self._beside.begin)
             recording.add_done_callback(lambda _: self._lookout.wake.set())
-            if self._large and isinstance(self._beside, Apart):
-                wait([recording], timeout=_HANDOVER)
-                self._large = False
             while not recording.done() and not self._lookout.stop.is_set():
                 self._look()
             return recording.result()

@@ -60,6 +60,12 @@ _FURTHER = (
     *(b'"finalizers":', b'"deletionTimestamp":', b'"managedFields":'),
     *(f'"{key}":'.encode() for key in SETTABLE),
 )
+_FINALIZERS = b'"finalizers":'
+_NAMESPACE_OF = b'"annotations":{"' + marks.CLUSTER.encode() + b'":"%b"}'
+_NAMESPACE_END = b',"spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"}}'
+_NAMESPACE_MORE = (b'"generation":', b'"ownerReferences":', b'"deletionTimestamp":', b'"managedFields":')
+"""A namespace that is as it was made, by nothing that git says: no annotation but its logical cluster's, which all
+objects have."""
 _RUNTIME = marks.as_stored(marks.RUNTIME)
 _REMOVED = marks.as_stored(marks.REMOVED)
 
@@ -87,6 +93,13 @@ def is_runtime(value: bytes) -> bool:
 def is_none(key: Key, value: bytes) -> bool:
     """Whether an object, as it is stored, certainly leaves none: seen at a glance, since every workspace has such
     objects."""
+    if key.resource == _NAMESPACES:
+        return (
+            value.endswith(_NAMESPACE_END)
+            and _NAMESPACE_OF % key.cluster.encode() in value
+            and value.count(_FINALIZERS) == 1
+            and not any(each in value for each in _NAMESPACE_MORE)
+        )
     if key.resource != LOGICAL_CLUSTERS or not runtimestatus.says_nothing(value):
         return False
     return any(each in value for each in _FIRST) and not any(each in value for each in _FURTHER)

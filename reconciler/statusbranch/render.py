@@ -15,7 +15,7 @@ from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.model.tables import Table
 from apiserver.registry import tree
 from apiserver.registry.keptschemas import KEPT_SCHEMAS
-from apiserver.registry.tree import FleetRecord, WorkspaceRecord
+from apiserver.registry.tree import FleetRecord, SummaryText, WorkspaceRecord
 from apiserver.storage.paging import pages, rows
 from apiserver.storage.protocol import Change, Row, View
 from reconciler.plan import residue
@@ -59,7 +59,9 @@ class Rendering:
         self.gone: dict[str, str] = {}
         """The paths of workspaces that went, by their folders; of many the last."""
         self._places: dict[str, _Place | None] = {}
-        self._texts: dict[tuple[bytes, CommitRef], bytes] = {}
+        self._parents: dict[str, str] = {}
+        """The logical clusters of workspaces that others are in, by path."""
+        self._texts: dict[tuple[SummaryText, CommitRef], bytes] = {}
         self.over(store)
 
     def over(self, view: View) -> FleetRecord:
@@ -67,6 +69,7 @@ class Rendering:
         fleet = tree.fleet(view)
         self._store, self._fleet, self._arriving = view, fleet.fleet, frozenset(fleet.arriving)
         self._places.clear()
+        self._parents.clear()
         self.ahead.clear()
         return fleet
 
@@ -96,8 +99,7 @@ class Rendering:
         """Summaries stand in rows beside the objects that changed, so no change of the log is theirs."""
         place = self._place(cluster)
         if place is not None:
-            said = tree.summary(self._store, place.path)
-            files[f"{place.directory}/{format.SUMMARY}"] = self._summary(cluster, place, said)
+            files[f"{place.directory}/{format.SUMMARY}"] = self._summary(cluster, place)
 
     def summaries(self, clusters: Iterable[str]) -> Iterator[Files]:
         """The summaries of some workspaces, as far as they are there still."""
@@ -118,25 +120,28 @@ class Rendering:
             return {path: data for path, data in files.items() if format.owner_of(path) not in came}
         return files
 
-    def _summary(self, cluster: str, place: _Place, said: Object) -> bytes:
+    def _summary(self, cluster: str, place: _Place) -> bytes:
         if self._sparing and place.came:
             self._came.add(place.directory)
-        at = self._where(place, said) if self._arriving else NONE
+        at = self._where(place) if self._arriving else NONE
         if at:
             self.ahead.add(cluster)
-        elif "step" in said:  # it is over
-            said = {name: value for name, value in said.items() if name != "step"}
-        text = orjson.dumps(said)
-        made = self._texts.get((text, at))
+        made = self._texts.get((place.said, at))
         if made is None:
-            made = format.dump({**said, **({"at": str(at)} if at else {})})
+            said = place.said.read()
+            if at:
+                said["at"] = str(at)
+            else:
+                said.pop("step", None)  # it is over
+            made = format.dump(said)
             if len(self._texts) < _KEPT:
-                self._texts[text, at] = made
+                self._texts[place.said, at] = made
         return made
 
-    def _where(self, place: _Place, said: Object) -> CommitRef:
+    def _where(self, place: _Place) -> CommitRef:
         """The commit at which a workspace is that is past the fleet's, or is held; NONE if it is not. One that never
         had a good commit has none to stay at: what stands for it says what the last commit does."""
+        said = place.said.read() if place.held else {}
         stays = place.held and said.get("served") != ""
         at = commits.parse(said.get("held") or "") if stays else place.past
         return at if at in self._arriving else NONE
@@ -165,13 +170,12 @@ class Rendering:
         while piece := list(islice(found, _PAGE)):
             files: Files = {}
             for row in piece:
-                workspace = WorkspaceRecord.decode(*row)
+                workspace, said = tree.record_and_summary(row)
                 if workspace.stored:
                     continue
-                place = self._place_of(workspace)
+                place = self._place_of(workspace, said)
                 _keep(self._places, workspace.cluster, place)
-                said = tree.summary_in(row)
-                files[f"{place.directory}/{format.SUMMARY}"] = self._summary(workspace.cluster, place, said)
+                files[f"{place.directory}/{format.SUMMARY}"] = self._summary(workspace.cluster, place)
                 self._workspace_of(place, files)
             yield files
         for resource in self._resources(cluster):
@@ -199,8 +203,11 @@ class Rendering:
         )
 
     def _removed(self, change: Change, files: Files) -> None:
+        if change.previous is not None:
+            self._parents.clear()  # it may have been one
         if change.value is not None:
-            self._places.pop(change.key.cluster, None)  # one that went may have come again
+            if change.previous is not None or self._places.get(change.key.cluster) is None:
+                self._places.pop(change.key.cluster, None)  # one that went may have come again
             if change.previous is not None:
                 self._elsewhere(change.key.cluster, change.value, change.previous, files)
         elif change.previous is not None:
@@ -241,15 +248,16 @@ class Rendering:
     def _workspace(self, change: Change, clusters: set[str], files: Files) -> None:
         """A Workspace object says what its record would: the workspace's summary may be another. Its residue stands in
         its own directory."""
-        now, ends = _cluster(change.value), _ends(change.key, change.value)
+        obj = orjson.loads(change.value) if change.value is not None else None
+        now, ends = _cluster(obj), _ends(change.key, change.value)
         if now:
             clusters.add(now)
-        cluster = now or _cluster(change.previous)
+        cluster = now or (_cluster(orjson.loads(change.previous)) if change.previous is not None else "")
         place = self._place(cluster) if cluster else None
         # Where it stood before it moved on there is nothing of it.
         if place is not None and change.key == place.key:
             may_stand = self._may_stand(change.key, cluster)
-            left = _residue(change.key, change.value, place.home) if change.value is not None and not ends else None
+            left = _left(change.key, obj, place.home) if obj is not None and not ends else None
             if left is not None or change.previous is not None or may_stand:
                 files[format.status_path(place.directory, change.key)] = left
             if ends or may_stand or _ends(change.key, change.previous):  # it went, and came again at once
@@ -287,15 +295,20 @@ class Rendering:
 
     def _place(self, cluster: str) -> _Place | None:
         """None where nothing is recorded of it: it is no workspace's (any more), or of one that no commit knows of."""
-        if cluster not in self._places:
-            record = tree.workspace_of(self._store, cluster)
-            known = record is not None and not record.stored
-            _keep(self._places, cluster, self._place_of(record) if record is not None and known else None)
-        return self._places[cluster]
+        try:
+            return self._places[cluster]
+        except KeyError:
+            row = tree.workspace_row(self._store, cluster)
+            place = None
+            if row is not None:
+                record, said = tree.record_and_summary(row)
+                place = self._place_of(record, said) if not record.stored else None
+            _keep(self._places, cluster, place)
+            return place
 
-    def _place_of(self, record: WorkspaceRecord) -> _Place:
-        parent = tree.workspace_at(self._store, record.parent) if record.parent else None
-        own = Key(WORKSPACES, parent.cluster, "", paths.base(record.path)) if parent is not None else None
+    def _place_of(self, record: WorkspaceRecord, said: SummaryText) -> _Place:
+        parent = self._parent_of(record)
+        own = Key(WORKSPACES, parent, "", paths.base(record.path)) if parent else None
         return _Place(
             record.path,
             format.directory_of(record.path, record.directory),
@@ -305,13 +318,24 @@ class Rendering:
             bool(record.errors),
             record.origin in self._arriving,
             (own, Key(LOGICAL_CLUSTERS, record.cluster, "", "cluster")) if record.leaves and own is not None else (),
+            said,
         )
+
+    def _parent_of(self, record: WorkspaceRecord) -> str:
+        """The logical cluster of the workspace that it is in; "" where there is none."""
+        found = self._parents.get(record.parent)
+        if found is None:
+            parent = tree.workspace_at(self._store, record.parent) if record.parent else None
+            found = parent.cluster if parent is not None else ""
+            if found:
+                _keep(self._parents, record.parent, found)
+        return found
 
 
 class _Place(NamedTuple):
     """Of a workspace: where it is, its directory on the branch, what the identities of its objects and of its Workspace
     follow from, and where that stands. `past`: the last commit that it went through. `came`: with a commit that is on
-    its way. `leaves`: of one that a commit took away, the objects that stand for it."""
+    its way. `leaves`: of one that a commit took away, the objects that stand for it. `said`: what its summary says."""
 
     path: str
     directory: str
@@ -321,6 +345,7 @@ class _Place(NamedTuple):
     held: bool
     came: bool
     leaves: tuple[Key, ...]
+    said: SummaryText
 
 
 def _folder(placed: bytes) -> str:
@@ -346,16 +371,18 @@ def _newest(changes: list[Change]) -> list[Change]:
     return list(found.values())
 
 
-def _cluster(value: bytes | None) -> str:
+def _cluster(obj: Object | None) -> str:
     """The logical cluster that a Workspace stands for."""
-    spec = orjson.loads(value).get("spec") if value is not None else None
+    spec = obj.get("spec") if obj is not None else None
     return str((spec or {}).get("cluster", ""))
 
 
 def _residue(key: Key, value: bytes, home: IdentitySource) -> bytes | None:
-    if residue.is_none(key, value):
-        return None
-    found = residue.of(key, orjson.loads(value), home)
+    return None if residue.is_none(key, value) else _left(key, orjson.loads(value), home)
+
+
+def _left(key: Key, obj: Object, home: IdentitySource) -> bytes | None:
+    found = residue.of(key, obj, home)
     return format.dump(found) if found is not None else None
 
 

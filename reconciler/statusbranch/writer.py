@@ -115,7 +115,9 @@ class StatusWriter:
         self._unsubscribe: Callable[[], None] = lambda: None
 
     def start(self) -> None:
-        """Bring the branch up to the store, then follow it."""
+        """Bring the branch up to the store, then follow it. A process that is begun because of a commit that is being
+        loaded leaves the machine to who loads that for a while, as later ones are."""
+        self._await_load()
         self.flush()
         self._looked, self._served = self._covered, tree.fleet(self._store).commit
         self._unsubscribe = self._store.subscribe(self._wake.set)

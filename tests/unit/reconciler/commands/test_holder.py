@@ -161,12 +161,13 @@ def test_a_fleet_that_grew_has_the_rest_done_by_another_process(
     assert tenure_of(fleet.store) is None, "the other ends with it"
 
 
-@pytest.mark.parametrize("answers", [True, False], ids=["which is there", "which does not come"])
-def test_a_commit_that_makes_a_fleet_large_waits_for_the_other_process(
-    fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch, eventually: Eventually, answers: bool
+def test_a_commit_that_makes_a_fleet_large_is_loaded_while_the_other_process_begins(
+    fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
 ) -> None:
+    """Which may then find that the fleet is another's."""
     monkeypatch.setattr(holder, "LARGE", tree.count(fleet.store) + 5)
-    monkeypatch.setattr(holder, "_HANDOVER", 60.0 if answers else 0.2)
+    told: list[str] = []
+    monkeypatch.setattr(holder.Holder, "_give_way", lambda self: told.append("gives way"))
     for step in ("start", "stop"):  # of loops, which need a server
         monkeypatch.setattr(Beside, step, lambda self: None)
     run = Run(fleet, monkeypatch)
@@ -180,10 +181,14 @@ def test_a_commit_that_makes_a_fleet_large_waits_for_the_other_process(
         assert not rest.lock(stopped=lambda: True), "nothing is lent for a small one"
         fleet.repo.commit({f"workspaces/root/many-{number}/workspace.yaml": "" for number in range(30)})
         assert rest.lock(stopped=lambda: not run.thread.is_alive()), "it is lent"
-        if answers:
-            assert tree.count(fleet.store) == before + 3
-            rest.handles(fleet.store).status.write(say(BEGUN)).result()
+        recorded = fleet.mirror.status()
         eventually(lambda: tree.count(fleet.store) == before + 33)
+        fleet.repo.commit({f"{A}/app.yaml": configmap(a="pushed")})
+        eventually(lambda: fleet.data("root:a") == {"a": "pushed"})
+        assert fleet.mirror.status() == recorded, "that is the other's to record"
+        assert told == []
+        rest.handles(fleet.store).status.write(say(LOST)).result()
+        eventually(lambda: told == ["gives way"])
     finally:
         run.end()
         rest.lend(REST)

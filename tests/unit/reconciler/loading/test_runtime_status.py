@@ -48,10 +48,11 @@ def follow(fleet: LoadedFleet) -> Object:
     return fleet.condition(found, FLEET_FOLLOWED)
 
 
-def test_that_an_ordinary_logical_cluster_leaves_none_is_seen_at_a_glance(fleet: LoadedFleet) -> None:
+def test_that_what_every_workspace_has_leaves_none_is_seen_at_a_glance(fleet: LoadedFleet) -> None:
     """As it is stored: there is one for each workspace, and none is decoded to be recorded."""
-    found = [(key, value) for key, value in fleet.everything().items() if key.resource == LOGICAL_CLUSTERS]
-    assert found
+    every = {(LOGICAL_CLUSTERS, "cluster"), ("namespaces", "default")}
+    found = [each for each in fleet.everything().items() if (each[0].resource, each[0].name) in every]
+    assert {(key.resource, key.name) for key, _ in found} == every
     assert all(residue.is_none(key, value) for key, value in found)
 
 

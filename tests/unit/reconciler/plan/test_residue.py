@@ -212,3 +212,31 @@ def test_what_waits_for_its_finalizers_and_is_no_files_leaves_one_whole() -> Non
     found = residue.ending(obj)
     assert found["metadata"]["annotations"] == {"theirs": "x"}
     assert residue.restored_ending(found, "abc") == obj
+
+
+def namespace(**more: Any) -> Object:
+    metadata = {"name": "default", "labels": {"kubernetes.io/metadata.name": "default"}, "uid": UID}
+    metadata |= {"creationTimestamp": CREATED, "annotations": {"kcp.io/cluster": "abc"}, **more.pop("metadata", {})}
+    made = {"kind": "Namespace", "apiVersion": "v1", "metadata": metadata, "spec": {"finalizers": ["kubernetes"]}}
+    return {**made, "status": {"phase": "Active"}, **more}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"metadata": {"annotations": {"kcp.io/cluster": "abc", "example.treeplane.dev/decided": "x"}}},
+        {"metadata": {"annotations": {"kcp.io/cluster": "abc", "treeplane.dev/source-commit": LATER}}},
+        {"metadata": {"finalizers": ["example.io/wait"]}},
+        {"metadata": {"generation": 2}},
+        {"metadata": {"deletionTimestamp": CREATED}},
+        {"metadata": {"managedFields": [{"manager": "m", "operation": "Update", "apiVersion": "v1"}]}},
+        {"status": {"phase": "Terminating"}},
+        {"status": {"phase": "Active", "conditions": [{"type": "X", "status": "True"}]}},
+    ],
+)
+def test_a_namespace_of_which_something_is_recorded_is_not_taken_for_one_as_it_was_made(more: Object) -> None:
+    key = Key("namespaces", "abc", "", "default")
+    assert residue.is_none(key, orjson.dumps(namespace()))
+    assert left(namespace(), key) is None
+    assert left(namespace(**more), key) is not None
+    assert not residue.is_none(key, orjson.dumps(namespace(**more)))

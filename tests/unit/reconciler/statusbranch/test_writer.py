@@ -402,6 +402,27 @@ def test_what_cannot_wait_is_committed_at_once_and_statuses_with_it(
         writer.stop()
 
 
+@pytest.mark.parametrize("ends", [True, False], ids=["which ends", "which goes on and on"])
+def test_who_is_begun_in_a_load_lets_it_go_first(
+    store: Store, mirror: Mirror, served: Any, under_way: UnderWay, monkeypatch: pytest.MonkeyPatch, ends: bool
+) -> None:
+    recorded: list[str | None] = []
+
+    def is_so() -> bool:
+        recorded.append(mirror.repository.ref(STATUS_REF))
+        return not ends or len(recorded) < 3
+
+    monkeypatch.setattr(under_way, "is_so", is_so)
+    waits = replace(QUICK, together=0.001, loading=100.0 if ends else 0.02)
+    writer = StatusWriter(store, mirror, waits, under_way=under_way)
+    writer.start()
+    try:
+        assert recorded[:3] == [None] * 3, "it was waited for"
+        assert mirror.repository.ref(STATUS_REF) is not None
+    finally:
+        writer.stop()
+
+
 def test_statuses_alone_are_committed_when_their_window_ends(
     store: Store, mirror: Mirror, served: Any, eventually: Callable[..., Any]
 ) -> None:
