@@ -124,7 +124,7 @@ def test_any_user_serves_from_it(root: Path, folder: Path) -> None:
     server.start()
     try:
         assert server.request("GET", "/readyz").body == "ok"
-        assert "└── root" in server.kubectl("ws", "tree")
+        assert "workspace.tenancy.kcp.io/shop" in server.kubectl("get", "workspaces", "-o", "name").splitlines()
         clone = server.clone(folder / "clone")
         clone.write("workspaces/root/new/workspace.yaml", "")
         clone.commit("a workspace")
