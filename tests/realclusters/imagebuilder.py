@@ -110,6 +110,7 @@ class ImageBuilder:
             _without_manuals(root)
             made = self.run("from", *self.policy(), "scratch")
             self.run("copy", "--quiet", made, str(root), "/")
+            self.run("run", "--isolation", "chroot", made, "true")  # not every machine lets it
             self.run("commit", "--quiet", "--rm", *self.policy(), made, _BASE)
 
 
@@ -161,6 +162,16 @@ def find() -> ImageBuilder:
         raise Unavailable("only root builds images here")
     folder = binaries.cache_home().with_name("images") / f"{SUITE}-1"
     (folder / "wheels").mkdir(parents=True, exist_ok=True)
+    try:
+        builder = _builder(folder)
+        with binaries.locked(folder / "lock"):
+            builder.make_base()
+    except (OSError, ImageError, subprocess.SubprocessError) as error:
+        raise Unavailable(f"no image can be built: {error}") from error
+    return builder
+
+
+def _builder(folder: Path) -> ImageBuilder:
     storage = folder / "storage.conf"
     storage.write_text(f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/store"\nrunroot = "{folder}/run"\n')
     environment = {**os.environ, "CONTAINERS_STORAGE_CONF": str(storage)}
@@ -171,13 +182,7 @@ def find() -> ImageBuilder:
         environment["DEBOOTSTRAP_DIR"] = str(there / "usr/share/debootstrap")
         environment["CONTAINERS_REGISTRIES_CONF"] = str(there / "etc/containers/registries.conf")
         buildah, debootstrap = str(_with_libraries(there)), str(there / "usr/sbin/debootstrap")
-    builder = ImageBuilder(folder, Path(buildah), Path(debootstrap), environment)
-    with binaries.locked(folder / "lock"):
-        try:
-            builder.make_base()
-        except (OSError, ImageError, subprocess.SubprocessError) as error:
-            raise Unavailable(f"no base: {error}") from error
-    return builder
+    return ImageBuilder(folder, Path(buildah), Path(debootstrap), environment)
 
 
 def _with_libraries(there: Path) -> Path:
