@@ -20,17 +20,17 @@ from apiserver.model.commits import NONE
 from apiserver.push import listen_push
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
-from reconciler.commands.again import again
+from reconciler.commands import branching
 from reconciler.commands.apart import Apart
 from reconciler.commands.beside import Beside
 from reconciler.commands.cameback import came_back
 from reconciler.commands.counting import count, counted, written
 from reconciler.commands.excerpting import Excerpting
+from reconciler.commands.fleetsize import FleetSize
 from reconciler.commands.installation import Installation
 from reconciler.commands.proposing import Proposing, proposals
 from reconciler.commands.pushes import Pushes, PushJudge
 from reconciler.commands.roles import Work
-from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.sourcing import Sourcing
 from reconciler.commands.start import Beginning
 from reconciler.commands.station import Station
@@ -39,11 +39,9 @@ from reconciler.commands.tenure import Tenure
 from reconciler.commands.tidying import tidying
 from reconciler.commands.verdicts import Verdicts, unserved
 from reconciler.controllers.fleetcondition import Trouble
-from reconciler.layout.weight import added
 from reconciler.loading import awaited, pins
 from reconciler.loading.changeset import together
 from reconciler.loading.committer import Branch, Committer
-from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.keptsecrets import KeptSecrets
 from reconciler.loading.lagging import Lagging
@@ -52,26 +50,17 @@ from reconciler.loading.outcomes import Outcomes
 from reconciler.loading.renderedagain import RenderedAgain
 from reconciler.loading.secrets import SecretFiles
 from reconciler.loading.trial import Trial
-from reconciler.loading.vouching import Vouching
 from reconciler.loading.whopushed import WhoPushed
 from reconciler.repository.desired import Desired
 from reconciler.repository.errors import RepositoryError
-from reconciler.repository.mirror import Heads, Mirror
-from reconciler.repository.pushrecords import PushRecords
+from reconciler.repository.mirror import Heads
 from reconciler.repository.watch import HeadWatcher
 from reconciler.saving.puttingback import UNRECORDED, PuttingBack
 from reconciler.signatures.own import CommitKey
-from reconciler.signatures.signers import DIRECTORY
-from reconciler.signatures.verifier import Verifier
 from reconciler.statusbranch import pushers
 from reconciler.statusbranch.claim import claim_of
 from reconciler.statusbranch.underway import UnderWay, forget
 
-LARGE = 10_000
-"""Workspaces from which on a second process is worth its memory, where nothing else was said. A fleet that has come to
-that many gets it in a quiet moment, and one to which a commit brings so many as that is loaded."""
-_LARGE_COMMIT = 2
-"""Files and directories for each of these: an empty workspace has two."""
 _KEEP = 1.0
 """Seconds between two of our own commits that are kept as the served one."""
 _LOOK = 5.0
@@ -95,8 +84,7 @@ class Holder:
         self._looked = False
         self._kept = 0.0
         """When the served commit was kept last."""
-        self._large = False
-        """Whether a commit waits that would make a large fleet of a small one."""
+        self._size = FleetSize(settings.roles, store)
         self._unread = False
         """Whether the head that was looked at last could not be loaded."""
         hosted = Path(settings.source) if settings.hosted else None
@@ -104,8 +92,8 @@ class Holder:
         self._pushes: Pushes | None = None
         identities = Identities(settings.keys_dir / "identities")
         self._key = CommitKey.open(settings.keys_dir)
-        vouching = _vouching(settings, mirror, hosted, self._key)
-        branch = _branch(settings, mirror, vouching)
+        vouching = branching.vouching_of(settings, mirror, hosted, self._key)
+        branch = branching.settings_of(settings, mirror, vouching)
         keys = self._secrets.keys_of
         repositories, renders = mirror.repositories, station.renders
         self._loader = Loader(store, repositories, identities, self._secrets.of, branch, keys=keys, renders=renders)
@@ -141,7 +129,7 @@ class Holder:
         recorded = beginning.recorded.source if beginning.recorded is not None else NONE
         self._outcomes.begin(recorded, others=bool(fleet.holder or fleet.shown))
         forget(self._store)
-        if self._lends():
+        if self._size.is_large():
             self._teller.lends()  # it takes a moment to be there
         self._lookout.attach(self._store)
         self._teller.over(Trouble.OBSERVING)
@@ -151,7 +139,8 @@ class Holder:
         if unknown:
             self._teller.note(unknown)
         self._committer = self._new_committer()
-        self._beside = self._new_beside(beginning.epoch)
+        tenure = self._new_tenure(beginning.epoch)
+        self._beside = self._apart(tenure) if self._size.is_large() else self._here(tenure)
         try:
             with self._watched():
                 self._hold()
@@ -173,16 +162,15 @@ class Holder:
         once it is there. Should it find that the fleet is another's, this process hears so as ever."""
         self._beside.end()
         self._anew = False  # what was left was named
-        self._beside = self._new_beside(epoch)
-        self._large = False
-        if isinstance(self._beside, Apart):
-            self._beside.lend()
+        apart = self._apart(self._new_tenure(epoch))
+        self._beside = apart
+        self._size.awaits = False
+        apart.lend()
         self._serve()
 
-    def _new_beside(self, epoch: int) -> Beside | Apart:
-        """What is done beside loading: in a process of its own, where the fleet is large."""
+    def _new_tenure(self, epoch: int) -> Tenure:
         installation = self._installation
-        tenure = Tenure(
+        return Tenure(
             writer=installation.writer,
             epoch=epoch,
             ended=installation.ended,
@@ -192,20 +180,21 @@ class Holder:
             status_repository=self._mirror.status_repository,
             loading=self._station.roles.whose(Work.LOADING),
         )
-        if self._lends():
-            apart = Apart(self._station, tenure)
-            self._under_way = apart.under_way
-            return apart
-        return Beside(self._station, tenure, self._under_way, installation)
 
-    def _lends(self) -> bool:
-        roles = self._settings.roles
-        return roles == "apart" or (roles == "auto" and (self._large or tree.count(self._store) >= LARGE))
+    def _here(self, tenure: Tenure) -> Beside:
+        """What is done beside loading, by this process."""
+        return Beside(self._station, tenure, self._under_way, self._installation)
+
+    def _apart(self, tenure: Tenure) -> Apart:
+        """The same, by another."""
+        apart = Apart(self._station, tenure)
+        self._under_way = apart.under_way
+        return apart
 
     def _outgrown(self) -> bool:
         """Whether another process is to do from now on what this one does beside loading."""
         ends = self._lookout.stop.is_set() or self._beside.lost.is_set()
-        return not ends and isinstance(self._beside, Beside) and self._lends()
+        return not ends and isinstance(self._beside, Beside) and self._size.is_large()
 
     def _is_ours(self) -> bool:
         """Makes the first status commit, and has it seen by others; False: another server was faster. What a load left
@@ -327,7 +316,7 @@ class Holder:
     def _follow(self) -> None:
         while not self._lookout.stop.is_set() and not self._beside.lost.is_set():
             quiet = not self._look()
-            if self._large and self._outgrown():
+            if self._size.awaits and self._outgrown():
                 return
             if self._committer.waiting():
                 self._commit()
@@ -409,7 +398,7 @@ class Holder:
             return
         try:
             if not at_once and self._makes_large(head):
-                self._large = True
+                self._size.awaits = True
                 return
             self._lookout.looking.seen(head)
             with self._under_way:
@@ -444,13 +433,7 @@ class Holder:
             self._lookout.looking.waits()
 
     def _makes_large(self, head: str) -> bool:
-        if self._settings.roles != "auto" or not isinstance(self._beside, Beside):
-            return False
-        if self._lends():
-            return self._large
-        repo, most = self._mirror.repository, _LARGE_COMMIT * LARGE
-        served, new = (repo.fleet_at(each) for each in (tree.fleet(self._store).commit.id, head))
-        return added(repo, served, new, most) > most
+        return isinstance(self._beside, Beside) and self._size.would_grow(self._mirror.repository, head)
 
     def _meanwhile(self) -> None:
         """Between two workspaces of a commit that is being loaded: what was pushed or written since goes before the
@@ -531,28 +514,3 @@ def own(store: Store, beginning: Beginning) -> None:
         store.write(tree.put_fleet(replace(fleet, holder="", shown=NONE))).result()
     elif fleet.shown or fleet.holder or beginning.taken:
         store.clear()
-
-
-def _vouching(settings: ReconcileSettings, mirror: Mirror, hosted: Path | None, key: CommitKey) -> Vouching:
-    """Whoever commits in a work tree on this machine is taken for who runs the server: its files are his."""
-    return Vouching(
-        PushRecords(hosted),
-        Verifier(key),
-        settings.keys_dir / DIRECTORY,
-        local=not mirror.is_remote and hosted is None and (Path(settings.source) / ".git").exists(),
-    )
-
-
-def _branch(settings: ReconcileSettings, mirror: Mirror, vouching: Vouching) -> BranchSettings:
-    """A branch on this machine is amended daily; one behind a URL may be a replica that lags."""
-    return BranchSettings(
-        name=settings.branch,
-        url=settings.url,
-        rewrites=HOLD if mirror.is_remote else FOLLOW,
-        take=settings.take_head,
-        command=lambda head: again(settings.command, "--take-head", head),
-        keep=mirror.keep,
-        status=settings.status_repository,
-        most_objects=settings.most_objects,
-        vouching=vouching,
-    )

@@ -31,13 +31,6 @@ SERVERS = (
 """Metadata that only a server sets."""
 OURS = (marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, marks.CLUSTER, *marks.DECISIONS)
 """Annotations that Treeplane sets."""
-
-
-def by_others(finalizers: list[Any]) -> list[Any]:
-    """Those of an object's finalizers that the server does not set by itself: what a manifest may say of them."""
-    return [each for each in finalizers if each not in marks.FINALIZERS]
-
-
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 SEALED = b"ENC[AES256_GCM,"
 """What a file has in it where SOPS encrypted some of its values."""
@@ -256,6 +249,11 @@ def _metadata_faults(metadata: dict[str, Any]) -> list[_Fault]:
         if not isinstance(metadata.get(part), list | None):
             faults.append(_wrong(f"metadata.{part}", metadata[part], "a list"))
     return faults
+
+
+def by_others(finalizers: list[Any]) -> list[Any]:
+    """Those of an object's finalizers that the server does not set by itself: what a manifest may say of them."""
+    return [each for each in finalizers if each not in marks.FINALIZERS]
 
 
 def _drop(metadata: dict[str, Any]) -> list[str]:

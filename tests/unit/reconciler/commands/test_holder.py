@@ -17,7 +17,7 @@ from apiserver.model.keys import Internal
 from apiserver.model.proposals import branch_of
 from apiserver.registry import tree
 from apiserver.registry.intents import Intent, answer_key
-from reconciler.commands import holder
+from reconciler.commands import fleetsize, holder
 from reconciler.commands.beside import Beside
 from reconciler.commands.installation import Installation
 from reconciler.commands.lookout import Lookout
@@ -131,7 +131,7 @@ def test_a_fleet_that_grew_has_the_rest_done_by_another_process(
     fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch, eventually: Eventually, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Once nothing comes for a while."""
-    monkeypatch.setattr(holder, "LARGE", tree.count(fleet.store) + 1)
+    monkeypatch.setattr(fleetsize, "LARGE", tree.count(fleet.store) + 1)
     monkeypatch.setattr(holder, "_LOOK", 0.2)
     for step in ("start", "stop"):  # of loops, which need a server
         monkeypatch.setattr(Beside, step, lambda self: None)
@@ -165,7 +165,7 @@ def test_a_commit_that_makes_a_fleet_large_is_loaded_while_the_other_process_beg
     fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
 ) -> None:
     """Which may then find that the fleet is another's."""
-    monkeypatch.setattr(holder, "LARGE", tree.count(fleet.store) + 5)
+    monkeypatch.setattr(fleetsize, "LARGE", tree.count(fleet.store) + 5)
     told: list[str] = []
     monkeypatch.setattr(holder.Holder, "_give_way", lambda self: told.append("gives way"))
     for step in ("start", "stop"):  # of loops, which need a server
@@ -197,7 +197,7 @@ def test_a_commit_that_makes_a_fleet_large_is_loaded_while_the_other_process_beg
 def test_who_hears_that_the_fleet_is_anothers_takes_the_roles_back(
     fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
 ) -> None:
-    monkeypatch.setattr(holder, "LARGE", 1)
+    monkeypatch.setattr(fleetsize, "LARGE", 1)
     told: list[str] = []
     monkeypatch.setattr(holder.Holder, "_give_way", lambda self: told.append("gives way"))
     rest = Roles(fleet.directory, works=REST)

@@ -1,0 +1,38 @@
+"""Whether a fleet is large: then a process of its own does what there is to do beside loading.
+
+Asked by the holder, in quiet moments and before it loads a commit. Where roles are said (`--roles`), that counts.
+"""
+
+from __future__ import annotations
+
+from apiserver.registry import tree
+from apiserver.storage.protocol import View
+from reconciler.layout.weight import added
+from reconciler.repository.objects import Repository
+
+LARGE = 10_000
+"""Workspaces from which on a second process is worth its memory, where nothing else was said. A fleet that has come to
+that many gets it in a quiet moment, and one to which a commit brings so many as that is loaded."""
+_LARGE_COMMIT = 2
+"""Files and directories for each of these: an empty workspace has two."""
+
+
+class FleetSize:
+    """`awaits`: whether a commit waits that would make a large fleet of a small one."""
+
+    def __init__(self, roles: str, store: View) -> None:
+        self._roles, self._store = roles, store
+        self.awaits = False
+
+    def is_large(self) -> bool:
+        if self._roles == "auto":
+            return self.awaits or tree.count(self._store) >= LARGE
+        return self._roles == "apart"
+
+    def would_grow(self, repo: Repository, head: str) -> bool:
+        """Whether a commit makes the fleet large, which it is not yet."""
+        if self._roles != "auto" or self.is_large():
+            return self.awaits
+        most = _LARGE_COMMIT * LARGE
+        served, new = (repo.fleet_at(each) for each in (tree.fleet(self._store).commit.id, head))
+        return added(repo, served, new, most) > most
