@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.following import Following
+from support.targetloops import Loops
 
 from apiserver.model import marks
 from apiserver.model.keys import Key
@@ -114,3 +115,10 @@ def written(store: Store) -> Callable[[int], list[Key]]:
 def settle() -> Callable[[Following], None]:
     """Lets controllers that were not started do all there is to do now, in this thread."""
     return lambda following: following.settle()
+
+
+@pytest.fixture
+def loops(fleet: Any) -> Iterator[Loops]:
+    made = Loops(fleet)
+    yield made
+    made.stop()
