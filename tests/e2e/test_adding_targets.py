@@ -18,17 +18,11 @@ import yaml
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from realclusters.cluster import TOKEN, RealCluster
+from support.locations import location
 from support.plane import Plane, environment
 
 PAGE = Path(__file__).parents[2] / "docs" / "targets.md"
 LOCATIONS = "root:infra:locations"
-LOCATION = """apiVersion: scheduling.kcp.io/v1alpha1
-kind: Location
-metadata: {name: asia, labels: {continent: asia}}
-spec:
-  resource: {group: workload.kcp.io, version: v1alpha1, resource: synctargets}
-  instanceSelector: {matchLabels: {region: ap}}
-"""
 PLACEMENTS = "workspaces/root/shop/web/placements.yaml"
 TARGET = f"/clusters/{LOCATIONS}/apis/workload.kcp.io/v1alpha1/synctargets/tokyo"
 
@@ -120,7 +114,7 @@ def test_a_cluster_is_added_shown_renewed_and_removed_as_the_page_says(
     dry, add, shown, described, empty, remove = printed()
     folder = tmp_path / "machine"
     folder.mkdir()
-    (example_fleet / "workspaces/root/infra/locations/asia.yaml").write_text(LOCATION)
+    (example_fleet / "workspaces/root/infra/locations/asia.yaml").write_text(location("asia", "ap", "continent: asia"))
     server = plane(example_fleet, "--trust-targets", LOCATIONS, data=folder / ".treeplane")
     machine = Machine(folder, server, str(cluster.binaries.kubectl))
     (folder / "tokyo.kubeconfig").write_text(json.dumps(with_a_program(cluster, folder)))

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from realclusters.cluster import RealCluster
 from support.adoptable import configmap, deployment, flux
+from support.locations import location
 from support.plane import COMMAND, Clone, Plane, environment
 from support.realflux import RealFlux, program
 
@@ -25,13 +26,6 @@ REPOSITORY = {
     "apps/web/settings.yaml": configmap("settings", "web"),
     "apps/web/old.yaml": configmap("old", "web"),
 }
-LOCATION = """apiVersion: scheduling.kcp.io/v1alpha1
-kind: Location
-metadata: {name: europe, labels: {region: eu}}
-spec:
-  resource: {group: workload.kcp.io, version: v1alpha1, resource: synctargets}
-  instanceSelector: {matchLabels: {region: eu}}
-"""
 BINDING = """apiVersion: apis.kcp.io/v1alpha1
 kind: APIBinding
 metadata: {name: scheduling.kcp.io}
@@ -100,7 +94,7 @@ def fleet_of(repository: Path, folder: Path) -> Clone:
         fleet.write(f"workspaces/root/infra/{name}", (TEMPLATE / name).read_text())
     access = (TEMPLATE / "access.yaml").read_text()
     fleet.write("workspaces/root/infra/access.yaml", access.replace(":workspace:root:team", ":workspace:root:apps-web"))
-    fleet.write("workspaces/root/infra/europe.yaml", LOCATION)
+    fleet.write("workspaces/root/infra/europe.yaml", location("europe", "eu"))
     fleet.write("workspaces/root/apps-web/scheduling.yaml", BINDING)
     fleet.git("init", "--quiet", "--initial-branch=main")
     for name in ("name", "email"):

@@ -10,18 +10,12 @@ from typing import Any
 
 import pytest
 from realclusters.cluster import RealCluster
+from support.locations import location
 from support.pages import Step, Typist, steps
 from support.plane import COMMAND, environment
 
 PAGE = Path(__file__).parents[2] / "docs" / "uninstall.md"
 OURS = "internal.workload.kcp.io/cluster"
-LOCATION = """apiVersion: scheduling.kcp.io/v1alpha1
-kind: Location
-metadata: {name: europe, labels: {region: eu}}
-spec:
-  resource: {group: workload.kcp.io, version: v1alpha1, resource: synctargets}
-  instanceSelector: {matchLabels: {region: eu}}
-"""
 INVENTORY = "ConfigMap/treeplane-inventory"
 BEGIN = Step(
     """treeplane init fleet
@@ -88,7 +82,7 @@ def typist(cluster: RealCluster, tmp_path: Path, eventually: Any) -> Iterator[Ty
     """In a fleet whose team runs in Paris."""
     path = os.pathsep.join([str(COMMAND.parent), str(Path(cluster.binaries.kubectl).parent), os.environ["PATH"]])
     (tmp_path / "paris.kubeconfig").write_bytes(cluster.kubeconfig)
-    (tmp_path / "europe.yaml").write_text(LOCATION)
+    (tmp_path / "europe.yaml").write_text(location("europe", "eu"))
     (tmp_path / "besides.yaml").write_text(BESIDES)
     author = {f"GIT_{who}_{what}": "ops@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     made = Typist(tmp_path, environment(PATH=path, TREEPLANE_LISTEN="127.0.0.1:0", **author), eventually)

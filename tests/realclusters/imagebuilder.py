@@ -33,6 +33,7 @@ _MIRROR = "http://deb.debian.org/debian"
 _PACKAGES = ("buildah", "debootstrap", "golang-github-containers-common", "golang-github-containers-image",
              "libassuan0", "libdevmapper1.02.1", "libgpgme11", "libseccomp2", "libsubid4", "patchelf")  # fmt: skip
 _REMEDY = "have buildah and debootstrap on PATH"
+_POLICY = "policy.json"
 _LEFT_OUT = ("man", "doc", "locale", "info", "lintian")
 _SECONDS = 900
 
@@ -86,9 +87,8 @@ class ImageBuilder:
         self.run("bud", *how, *mounts, *self.policy(), "--file", recipe, *words, str(context))
 
     def policy(self) -> tuple[str, str]:
-        policy = self.folder / "policy.json"
-        policy.write_text('{"default": [{"type": "insecureAcceptAnything"}]}')
-        return "--signature-policy", str(policy)
+        """Which images are taken: the base and what is made of it, which nobody signs."""
+        return "--signature-policy", str(self.folder / _POLICY)
 
     def _fetch(self, lock: Path) -> None:
         command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "download", "--no-deps"]
@@ -172,6 +172,7 @@ def find() -> ImageBuilder:
 
 
 def _builder(folder: Path) -> ImageBuilder:
+    (folder / _POLICY).write_text('{"default": [{"type": "insecureAcceptAnything"}]}')
     storage = folder / "storage.conf"
     storage.write_text(f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/store"\nrunroot = "{folder}/run"\n')
     environment = {**os.environ, "CONTAINERS_STORAGE_CONF": str(storage)}
