@@ -30,8 +30,8 @@ from apiserver.metrics import pending, place
 from apiserver.registry.kinds import common_builtins
 from apiserver.scrape.answer import scraped
 
-EXPECTED = 2.5
-"""Percent of a GET without network: less than 2 of one over TLS."""
+EXPECTED = 2.0
+"""Percent of a GET, even without network."""
 TURN = 1000
 PATH = "/clusters/root:ann/api/v1/namespaces/default/configmaps/mine"
 

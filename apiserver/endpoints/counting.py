@@ -8,10 +8,10 @@ bounded number of others (metrics/customkinds).
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left
 from collections.abc import Callable
 from operator import add
+from time import perf_counter
 
 from apiserver.endpoints.kubeexchange import KubeExchange, Seen
 from apiserver.endpoints.paths import RequestRoute
@@ -29,9 +29,11 @@ _SUBRESOURCES = frozenset({
     "status", "scale", "token", "exec", "attach", "log", "portforward", "proxy", "binding", "eviction", "approval",
     "ephemeralcontainers", "resize", "finalize",
 })  # fmt: skip
+_RESOURCE = RequestRoute.RESOURCE
 _BOUNDS = DURATIONS.bounds
 _NOTHING = (0.0,) * (len(_BOUNDS) + 2)
-_Key = tuple[Seen, int]
+_Key = tuple[str, str, str, str, str, str, bool, int]
+"""What was seen of a request, and the code that it was answered with: in one, since one is made for each request."""
 
 
 class RequestCounts:
@@ -40,31 +42,37 @@ class RequestCounts:
     def __init__(self) -> None:
         self.noted = False
         self._tallies: dict[_Key, list[float]] = {}
-        self._inflight = {"readOnly": 0, "mutating": 0}
+        self._reading = self._changing = 0
         self._open: dict[Seen, int] = {}
         self._names: dict[Seen, Labels] = {}
         self._custom = customkinds.of_process()
 
     def begin(self, exchange: KubeExchange) -> float:
         """When it began."""
-        self._inflight["readOnly" if exchange.method in _READING else "mutating"] += 1
+        if exchange.method in _READING:
+            self._reading += 1
+        else:
+            self._changing += 1
         if not self.noted:
             with pending.lock:
                 pending.note(self)
-        return time.perf_counter()
+        return perf_counter()
 
     def waits(self, exchange: KubeExchange) -> None:
         """It is a watch."""
-        self._inflight["readOnly" if exchange.method in _READING else "mutating"] -= 1
-        asked = exchange.watch = _seen(exchange)
+        if exchange.method in _READING:
+            self._reading -= 1
+        else:
+            self._changing -= 1
+        asked = exchange.watch = _key(exchange)[:-1]
         with pending.lock:
             self._open[asked] = self._open.get(asked, 0) + 1
             if not self.noted:
                 pending.note(self)
 
     def end(self, exchange: KubeExchange, began: float) -> None:
-        seconds, watch = time.perf_counter() - began, exchange.watch
-        key = watch or _seen(exchange), exchange.status
+        seconds, watch = perf_counter() - began, exchange.watch
+        key = _key(exchange) if watch is None else (*watch, exchange.status)
         with pending.lock:
             tally = self._tallies.get(key)
             if tally is None:
@@ -73,15 +81,17 @@ class RequestCounts:
             tally[1 + bisect_left(_BOUNDS, seconds)] += 1
             if watch is not None:
                 self._open[watch] -= 1
+            elif exchange.method in _READING:
+                self._reading -= 1
             else:
-                self._inflight["readOnly" if exchange.method in _READING else "mutating"] -= 1
+                self._changing -= 1
             if not self.noted:
                 pending.note(self)
 
     def take(self) -> Callable[[], None]:
         """See pending."""
         tallies, self._tallies = self._tallies, {}
-        inflight, still = {**self._inflight}, {**self._open}
+        inflight, still = {"readOnly": self._reading, "mutating": self._changing}, {**self._open}
         self._open = {asked: number for asked, number in still.items() if number}
         return lambda: self._write(tallies, inflight, still)
 
@@ -89,8 +99,8 @@ class RequestCounts:
         requests: dict[Labels, float] = {}
         durations: dict[Labels, list[float]] = {}
         lists: dict[Labels, float] = {}
-        for (asked, status), tally in tallies.items():
-            labels, count = self._labels(asked), sum(tally[1:])
+        for key, tally in tallies.items():
+            labels, status, count = self._labels(key[:-1]), key[-1], sum(tally[1:])
             requests[*labels, str(status)] = requests.get((*labels, str(status)), 0) + count
             if labels[0] != "WATCH":
                 before = durations.get(labels)
@@ -124,21 +134,25 @@ class RequestCounts:
         return (verb, *kind, below, scope)
 
 
-def _seen(exchange: KubeExchange) -> Seen:
+def _key(exchange: KubeExchange) -> _Key:
     """By what was found out about it before it was answered."""
-    place, verb, kind = exchange.place, exchange.verb, exchange.kind
-    if place is None or place.route is not RequestRoute.RESOURCE:
-        return (exchange.method if exchange.method in _METHODS else OTHER, "", "", "", "", "", False)
+    place, verb, kind, status = exchange.place, exchange.verb, exchange.kind, exchange.status
+    if place is None or place.route is not _RESOURCE:
+        return (_method(exchange), "", "", "", "", "", False, status)
     if verb == "patch" and exchange.header(b"content-type").startswith(_APPLY):
         verb = "apply"
     if place.name or verb == "create":
         scope = "resource"
     else:
         scope = "namespace" if place.namespace else "cluster"
-    shown = _VERBS.get(verb) or (exchange.method if exchange.method in _METHODS else OTHER)
+    shown = _VERBS.get(verb) or _method(exchange)
     if kind is None:
-        return (shown, place.group, place.version, place.resource, place.subresource, scope, False)
-    return (shown, kind.group, kind.version, kind.resource, place.subresource, scope, True)
+        return (shown, place.group, place.version, place.resource, place.subresource, scope, False, status)
+    return (shown, kind.group, kind.version, kind.resource, place.subresource, scope, True, status)
+
+
+def _method(exchange: KubeExchange) -> str:
+    return exchange.method if exchange.method in _METHODS else OTHER
 
 
 def _is_builtin(kind: tuple[str, str, str]) -> bool:
