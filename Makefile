@@ -80,6 +80,7 @@ bench: $(TOOLS) clusters
 	@$(BIN)/python bench/pushes.py
 	@$(BIN)/python bench/webhook.py
 	@$(BIN)/python bench/start.py
+	@$(BIN)/python bench/first_minute.py
 	@$(BIN)/python bench/commit_to_applied.py
 	@$(BIN)/python bench/api.py
 	@$(BIN)/python bench/metrics.py
