@@ -29,7 +29,8 @@ def place(repo: Repository, name: str) -> Path:
 
 def test_git_finds_them_in_order(repo: Repository) -> None:
     contents = [b"", b"a", b"x" * 100_000, bytes(range(256))]
-    edit_tree(repo, None, {f"d/{number}": data for number, data in enumerate(contents)})
+    assert len(contents) + 1 < PACK_FROM, "with their directory"
+    edit_tree(repo, None, {str(number): data for number, data in enumerate(contents)})
     subprocess.run(["git", "-C", str(repo.path), "fsck", "--full", "--strict"], check=True, capture_output=True)
     batch = Batch()
     names = [batch.add(BLOB, data) for data in contents]
