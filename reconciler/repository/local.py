@@ -42,23 +42,28 @@ class Local:
         """Full names of all refs below a prefix."""
         return [name for name in self.open().references if name.startswith(prefix)]
 
+    def heads(self, branch: str, status_branch: str) -> tuple[str | None, str | None]:
+        """Where a branch and the status branch stand, by one look. Raises as `desired` and `newest` do."""
+        source = self.open()
+        return self._desired(source, branch), self._newest(source, status_branch)
+
     def desired(self, branch: str) -> str | None:
         """Where a branch stands. Raises RepositoryUnreadable for a shallow clone: its history is not whole."""
-        source = self.open()
+        return self._desired(self.open(), branch)
+
+    def _desired(self, source: Repository, branch: str) -> str | None:
         if is_shallow(source):
             raise RepositoryUnreadable(
                 f"{self._path} is a shallow clone: its history is not whole", f"git -C {self._path} fetch --unshallow"
             )
         return source.ref(_HEADS + branch) or source.ref(_TRACKED + branch)
 
-    def status(self, branch: str) -> str | None:
-        """Where the status branch stands. Raises DivergedStatus."""
-        return self.newest(branch)
-
     def newest(self, branch: str) -> str | None:
         """Of a branch that the repository has and tracks, where the one stands that goes on from the other. Raises
         DivergedStatus where neither does."""
-        source = self.open()
+        return self._newest(self.open(), branch)
+
+    def _newest(self, source: Repository, branch: str) -> str | None:
         own, tracked = (
             source.ref(prefix + branch) if prefix in self._prefixes else None for prefix in (_HEADS, _TRACKED)
         )

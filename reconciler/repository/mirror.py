@@ -162,12 +162,14 @@ class Mirror:
     def refresh_source(self) -> Heads:
         """The same of the source alone: a status branch that is elsewhere is where it was seen last."""
         if self._apart is not None:
-            desired = self._remote.look([self.branch])[0] if self._remote is not None else self._desired()
+            desired = (
+                self._remote.look([self.branch])[0] if self._remote is not None else self._local.desired(self.branch)
+            )
             heads = Heads(desired, self._whole(self._apart.tracked(self.status_branch)))
         elif self._remote is not None:
             heads = Heads(*self._remote.look([self.branch, self.status_branch]))
         else:
-            heads = Heads(self._desired(), self._local.status(self.status_branch))
+            heads = Heads(*self._local.heads(self.branch, self.status_branch))
         for commit in filter(None, heads):
             self.repository.commit(commit)
         return heads
@@ -191,7 +193,12 @@ class Mirror:
 
     def status_seen(self) -> str | None:
         """Where the status branch stands; of a URL, as it was last seen."""
-        return self.last_seen().status if self.status_is_remote else self.refresh().status
+        if self.status_is_remote:
+            return self.last_seen().status
+        found = self._local.newest(self.status_branch)
+        if found is not None:
+            self.repository.commit(found)
+        return found
 
     def branches(self) -> list[str]:
         """The source's branches, for a message that names what could have been meant. Raises RepositoryUnreadable."""
@@ -271,9 +278,6 @@ class Mirror:
         """A repository that a status branch may be in; None for the source. It is gone to as git's own configuration
         says, whatever is given for the source."""
         return status_remote(self.repository, repository, self.source, self._settings) if repository else None
-
-    def _desired(self) -> str | None:
-        return self._local.desired(self.branch)
 
     # --- what is kept here
 
