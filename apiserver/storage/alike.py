@@ -10,10 +10,14 @@ whoever looks at what is written. A worked example, of two with one object each:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
+from operator import attrgetter
 
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import NEVER, AlikeObjects, Op, Put, PutAlike, PutRow, SingleOp
 from apiserver.storage.templates import Filled
+
+_OWN = ("clusters", "names", "rows")
 
 
 def each(op: PutAlike) -> Iterator[Put | PutRow]:
@@ -35,6 +39,24 @@ def put(op: PutAlike, column: AlikeObjects, at: int) -> Put:
     if not template:
         return Put(key, values[at], NEVER)
     return Put(key, b"", NEVER, b"", Filled(template, values[at]))
+
+
+def common(op: PutAlike) -> tuple[object, ...]:
+    """What is the same of ops that can be one."""
+    return op.table, *(column[:-1] for column in op.columns)
+
+
+def joined(ops: Sequence[PutAlike]) -> PutAlike:
+    """One that creates what all of these do, one after the other."""
+    first = ops[0]
+    if len(ops) == 1:
+        return first
+    columns = (
+        column._replace(values=list(chain.from_iterable(op.columns[at].values for op in ops)))
+        for at, column in enumerate(first.columns)
+    )
+    clusters, names, rows = (list(chain.from_iterable(map(attrgetter(part), ops))) for part in _OWN)
+    return PutAlike(clusters, names, tuple(columns), first.table, rows)
 
 
 def expanded(ops: Sequence[Op]) -> tuple[list[SingleOp], list[int]]:
