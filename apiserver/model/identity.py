@@ -138,7 +138,7 @@ def logical_cluster_name(fleet: str, path: str, origin: CommitRef) -> str:
     """16 base36 characters; the root workspace keeps its name, as in kcp."""
     if path == "root":
         return "root"
-    return base36_sha224(_said_of_name(fleet, path, origin), _NAME)
+    return logical_cluster_names(fleet, (path,), origin)[0]
 
 
 def logical_cluster_names(fleet: str, paths: Iterable[str], origin: CommitRef) -> list[str]:
@@ -150,17 +150,17 @@ def logical_cluster_names(fleet: str, paths: Iterable[str], origin: CommitRef) -
     return out
 
 
-def name_order(fleet: str, path: str, origin: CommitRef) -> int:
-    """A number by which logical cluster names stand in their order, but for a few that begin alike; it costs a third of
+def name_orders(fleet: str, paths: Iterable[str], origin: CommitRef) -> list[int]:
+    """Numbers by which logical cluster names stand in their order, but for a few that begin alike; one costs a third of
     the name."""
-    number = int.from_bytes(hashlib.sha224(_said_of_name(fleet, path, origin).encode()).digest()[:_BEGIN], "big")
-    while 0 < number < _FULL:
-        number *= len(_BASE36)  # the name is not padded: it begins with the next digit
-    return number
-
-
-def _said_of_name(fleet: str, path: str, origin: CommitRef) -> str:
-    return "\0".join((fleet, path, str(origin)))
+    before, behind, out = f"{fleet}\0", f"\0{origin}", list[int]()
+    for path in paths:
+        digest = hashlib.sha224(f"{before}{path}{behind}".encode()).digest()
+        number = int.from_bytes(digest[:_BEGIN], "big")
+        while 0 < number < _FULL:
+            number *= len(_BASE36)  # the name is not padded: it begins with the next digit
+        out.append(number)
+    return out
 
 
 def sync_target_key(cluster: str, name: str) -> str:

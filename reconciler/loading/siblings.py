@@ -96,15 +96,18 @@ class Siblings:
             stamp = self._stamps.get(at)
             if stamp is None or not stamp.sure or waits(at[0]) or stamp.parent is not self._world.record(at[0]):
                 continue
-            usual = [each for each in those if self._may_be_stamped(*each)]
+            usual = [each for each in those if self._is_new(each[0])]
+            if not _are_usual(usual):
+                usual = [each for each in usual if _are_usual([each])]
             if usual:
                 yield stamp.stamped(usual)
 
-    def _may_be_stamped(self, path: str, bare: Bare) -> bool:
+    def _is_new(self, path: str) -> bool:
+        """Whether nothing is known of it that is not known of its siblings."""
         world, target = self._world, self._target
-        if world.is_judged(path) or world.standing(path) is not None or target.secrets(path):
+        if world.is_judged(path) or world.standing(path) is not None:
             return False
-        return path not in target.tree.duplicates and _is_usual(path, bare.directory)
+        return path not in target.tree.duplicates and not target.secrets(path)
 
 
 class _Stamp:
@@ -173,7 +176,15 @@ class _Stamp:
         return AlikeObjects(at.resource, cluster, at.namespace, name, template, values)
 
 
-def _is_usual(path: str, directory: str) -> bool:
-    """Whether nothing can be wrong with a workspace's place, or ship for it, that is not so with its sibling's."""
-    fits = paths.is_name(paths.base(path)) and len(path) <= LONGEST_PATH and path not in system.shipped_workspaces()
-    return fits and len(directory) < _LONGEST and directory.isprintable() and directory.isascii()
+def _are_usual(some: Sequence[tuple[str, Bare]]) -> bool:
+    """Whether nothing can be wrong with the place of any of them, or ship for it, that is not so with its siblings'."""
+    places, directories = [path for path, _ in some], [bare.directory for _, bare in some]
+    together = "".join(directories)
+    return (
+        together.isascii()
+        and together.isprintable()
+        and max(map(len, directories), default=0) < _LONGEST
+        and max(map(len, places), default=0) <= LONGEST_PATH
+        and paths.are_names(map(paths.base, places))
+        and not {*places}.intersection(system.shipped_workspaces())
+    )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import Enum
 from functools import partial
 from itertools import chain
+from operator import methodcaller
 from types import MethodType
 from typing import ParamSpec, TypeVar
 from weakref import ref
@@ -18,7 +19,7 @@ from weakref import ref
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.failures import described
-from apiserver.model.identity import name_order
+from apiserver.model.identity import name_orders
 from apiserver.model.keys import Key
 from apiserver.registry import tree
 from reconciler.layout.compare import Touched, touched
@@ -218,13 +219,14 @@ class Stepper:
         )
         self._expected.begin(self._target.tree, map(self._cases.find, rendered))
         others = sorted(chain(found.changed, further), key=paths.depth)
-        return sorted(chain(others, self._side_by_side(found.appeared)), key=lambda path: paths.depth(path)[0]), going
+        return sorted(chain(others, self._side_by_side(found.appeared)), key=methodcaller("count", ":")), going
 
     def _side_by_side(self, appeared: Collection[str]) -> list[str]:
         """In the order in which they will stand in the store, so that what is written together touches few of its
         pages: of many workspaces that is half of what goes to disk."""
-        fleet, commit = self._site.fleet, self._target.moment.commit
-        return sorted(appeared, key=lambda path: name_order(fleet, path, commit))
+        some = [*appeared]
+        orders = name_orders(self._site.fleet, some, self._target.moment.commit)
+        return [path for _, path in sorted(zip(orders, some, strict=True))]
 
     def _stands(self, path: str) -> str:
         record = self._world.record(path)
