@@ -20,7 +20,16 @@ from apiserver.storage.templates import Filled
 _OWN = ("clusters", "names", "rows")
 
 
+def is_whole(op: PutAlike) -> bool:
+    """Whether it says as many of everything."""
+    numbers = {len(op.rows), len(op.clusters), len(op.names), *(len(column.values) for column in op.columns)}
+    return len(numbers) == 1
+
+
 def each(op: PutAlike) -> Iterator[Put | PutRow]:
+    """Raises ValueError for one that is not whole."""
+    if not is_whole(op):
+        raise ValueError(f"{len(op.rows)} that are alike come, and of some there are more or fewer parts")
     for at, (row, value) in enumerate(op.rows):
         for column in op.columns:
             yield put(op, column, at)

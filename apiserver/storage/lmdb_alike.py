@@ -51,7 +51,9 @@ class AlikeRows:
     def is_usual(self) -> bool:
         op = self._op
         texts = "\n".join((*op.clusters, *op.names, *(row for row, _ in op.rows)))
-        if not op.rows or not op.columns or not texts.isascii() or "\0" in texts or not _differ(op):
+        if not (op.rows and op.columns and alike.is_whole(op)):
+            return False
+        if not texts.isascii() or "\0" in texts or not _differ(op):
             return False
         self._clusters, names = [each.encode() for each in op.clusters], [each.encode() for each in op.names]
         table = rows.encoded(op.table, "")

@@ -175,6 +175,16 @@ def test_where_one_of_them_stands_none_is_created(opened: Callable[..., Store], 
     assert store.revision() == revision
 
 
+def test_one_who_lacks_something_hurts_no_other_call(opened: Callable[..., Store]) -> None:
+    store, op = opened(declared=DECLARED), several(["a", "b"])
+    store.write(several(["first"])).result()
+    lacking = op._replace(columns=(op.columns[0]._replace(values=op.columns[0].values[:1]), *op.columns[1:]))
+    refused, taken = store.write(lacking), store.write(several(["c"]))
+    assert isinstance(refused.exception(), ValueError)
+    assert taken.result() == [store.revision()]
+    assert [record.key.cluster for record in store.scan("things").records] == ["c-c", "c-first"]
+
+
 def test_they_change_like_any_other(opened: Callable[..., Store]) -> None:
     store = opened(declared=DECLARED)
     store.write(several(["a", "b"])).result()
