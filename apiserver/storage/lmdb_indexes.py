@@ -65,15 +65,19 @@ class ByForm:
         """Those that may have terms of a value that is written. `full`: the key as it is stored."""
         if put.like is None or put.whole or put.stamp:
             return [index for index in self._indexes.of(key.resource) if self._has_terms(index, key, put)]
-        template, parameters = put.like
-        at = key.resource, template
+        return self.concerned_of(put, b"\0".join((put.like.parameters, full)))
+
+    def concerned_of(self, put: Put, texts: bytes) -> Sequence[Index]:
+        """The same of values that the form of `put` makes. `texts`: what those say, and their keys as they are stored,
+        of one or of many."""
+        assert put.like is not None
+        at = put.key.resource, put.like.template
         found = self._known.get(at)
         if found is None:
             if len(self._known) >= _FORMS:
                 self._known.clear()
-            found = self._known[at] = self._of_form(key, put, put.like)
+            found = self._known[at] = self._of_form(put.key, put, put.like)
         sure, maybe = found
-        texts = b"\0".join((parameters, full))
         more = [index for index, said in maybe if said in texts]
         return [*sure, *more] if more else sure
 

@@ -16,6 +16,7 @@ across all workspaces would need a cache of a million names in every process, an
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import Final
 
 from apiserver.model.keys import Key
@@ -32,6 +33,9 @@ STAMPED: Final = OBJECT_HEAD - 1
 """The byte of an object's record that is 0 where it has no stamp: its value begins at OBJECT_HEAD then."""
 REFERENCE: Final = 0xFF
 """The same of one that refers to a template: no stamp is as long."""
+
+UNSTAMPED: Final = b"\0"
+"""What stands there then."""
 
 _tuple = tuple.__new__
 
@@ -78,6 +82,12 @@ def record(key: Key, raw: bytes) -> Record:
 
 def encode_entry(full: bytes, deleted: bool, previous: bytes | None) -> bytes:
     return b"".join((_ENTRY.pack(deleted, len(full)), full, previous or b""))
+
+
+def created(fulls: Iterable[bytes]) -> list[bytes]:
+    """The entries of objects that are created."""
+    head = _ENTRY.pack
+    return [head(False, len(full)) + full for full in fulls]
 
 
 def decode_entry(raw: bytes) -> tuple[bool, bytes, bytes | None]:
