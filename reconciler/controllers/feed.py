@@ -49,8 +49,12 @@ class Follower:
         self.left = 0
         """Resources that it is still to be shown."""
 
-    def asks(self, resource: str) -> bool:
-        return _among(resource, self.controller.resources)
+    def asks(self, resource: str, *, gone: bool = False) -> bool:
+        """`gone`: of an object that went with its workspace."""
+        if not _among(resource, self.controller.resources):
+            return False
+        beyond = self.controller.beyond
+        return not gone or beyond is None or resource.startswith("~") or _among(resource, beyond)
 
     @property
     def checkpoint(self) -> str:
@@ -84,7 +88,8 @@ class Feed:
         """Every entry up to this revision was handed out."""
         self._followers: tuple[Follower, ...] = ()
         self._new: list[Follower] = []
-        self._asking: dict[str, tuple[Follower, ...]] = {}
+        self._asking: dict[tuple[str, bool], tuple[Follower, ...]] = {}
+        """By resource, and whether an object of it went with its workspace."""
         self._passes: list[_Pass] = []
         self._handed = 0
         """Entries, so far."""
@@ -194,12 +199,13 @@ class Feed:
                 return
             ends = _ends(changes)
             for change in changes:
-                followers = self._asking.get(change.key.resource)
+                key = change.key
+                gone = key.cluster in ends and change.value is None and change.revision < ends[key.cluster]
+                followers = self._asking.get((key.resource, gone))
                 if followers is None:
-                    followers = self._find(change.key.resource)
+                    followers = self._find(key.resource, gone)
                 if followers:
-                    gone = change.value is None and change.revision < ends.get(change.key.cluster, 0)
-                    entry = Entry(change.key, change.revision, change.value, change.previous, with_workspace=gone)
+                    entry = Entry(key, change.revision, change.value, change.previous, with_workspace=gone)
                     for follower in followers:
                         if change.revision > follower.since:
                             _tell(follower, entry)
@@ -215,8 +221,8 @@ class Feed:
                 follower.since = max(follower.since, self.reached)
             self.reached = to
 
-    def _find(self, resource: str) -> tuple[Follower, ...]:
-        found = self._asking[resource] = tuple(f for f in self._followers if f.asks(resource))
+    def _find(self, resource: str, gone: bool) -> tuple[Follower, ...]:
+        found = self._asking[resource, gone] = tuple(f for f in self._followers if f.asks(resource, gone=gone))
         return found
 
     def _begin(self, followers: Iterable[Follower]) -> None:
