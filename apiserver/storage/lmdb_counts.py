@@ -33,6 +33,11 @@ class Counted:
         cluster = self._clusters.setdefault(_cluster_of(full), {})
         cluster[full[:4]] = cluster.get(full[:4], 0) + more
 
+    def gone(self, cluster: str, resource: bytes, count: int) -> None:
+        """So many objects of one resource (its id) of a workspace are deleted."""
+        numbers = self._clusters.setdefault(cluster.encode(), {})
+        numbers[resource] = numbers.get(resource, 0) - count
+
     def mark(self, full: bytes, revision: int) -> None:
         cluster = _cluster_of(full)
         self._clusters.setdefault(cluster, {})

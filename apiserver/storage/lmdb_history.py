@@ -22,8 +22,7 @@ from apiserver.storage import lmdb_templates as templates
 from apiserver.storage.lmdb_environment import LmdbEnvironment
 from apiserver.storage.lmdb_library import Transaction
 from apiserver.storage.protocol import Change, Compacted
-
-_tuple = tuple.__new__
+from apiserver.storage.templates import Filled
 
 _BATCH = 8
 """Rows that are asked for at first."""
@@ -85,11 +84,18 @@ def _change(
     written: bytes | None,
 ) -> Change:
     key = layout.split(full, env.resource_name(txn, full[:4]))
-    before_revision, before_stamp, before = layout.decode_object(previous) if previous is not None else (0, b"", None)
+    at, stamp, before = _said(env, txn, previous) if previous is not None else (0, b"", None)
     if deleted or written is None:
-        return _tuple(Change, (layout.revision_of(number), key, None, before, before_revision, before_stamp))
-    _, revision, value, stamp = templates.record(env, txn, key, written)
-    return _tuple(Change, (revision, key, value, before, before_revision, stamp))
+        return Change(layout.revision_of(number), key, None, before, at, stamp)
+    revision, stamp, value = _said(env, txn, written)
+    return Change(revision, key, value, before, at, stamp)
+
+
+def _said(env: LmdbEnvironment, txn: Transaction, raw: bytes) -> tuple[int, bytes, bytes | Filled]:
+    """Revision, stamp and value of a record."""
+    if raw[layout.STAMPED] == layout.REFERENCE:
+        return layout.revision_of(raw), b"", templates.filled(env, txn, raw)
+    return layout.decode_object(raw)
 
 
 Before = dict[bytes, bytes | None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from apiserver.model.keys import Key
@@ -28,7 +28,7 @@ _FORMS = 4096
 
 
 class Changed(NamedTuple):
-    """An object has another record; None: it has none."""
+    """An object has another record, as it would be stored without a template; None: it has none."""
 
     key: Key
     before: bytes | None
@@ -65,14 +65,26 @@ class ByForm:
         """Those that may have terms of a value that is written. `full`: the key as it is stored."""
         if put.like is None or put.whole or put.stamp:
             return [index for index in self._indexes.of(key.resource) if self._has_terms(index, key, put)]
-        template, parameters = put.like
-        at = key.resource, template
+        return self._of_filled(key.resource, full, put.like, lambda: key)
+
+    def before(self, env: LmdbEnvironment, txn: Transaction, resource: str, full: bytes, raw: bytes) -> Sequence[Index]:
+        """Those that may have terms of a record that stands there."""
+        if raw[layout.STAMPED] != layout.REFERENCE:
+            return [index for index in self._indexes.of(resource) if index.hint in raw]
+        filled = templates.filled(env, txn, raw)
+        return self._of_filled(resource, full, filled, lambda: layout.split(full, resource))
+
+    def _of_filled(self, resource: str, full: bytes, filled: Filled, key: Callable[[], Key]) -> Sequence[Index]:
+        template, parameters = filled
+        at = resource, template
         found = self._known.get(at)
         if found is None:
             if len(self._known) >= _FORMS:
                 self._known.clear()
-            found = self._known[at] = self._of_form(key, put, put.like)
+            found = self._known[at] = self._of_form(Put(key(), b"", like=filled), filled)
         sure, maybe = found
+        if not maybe:
+            return sure
         texts = b"\0".join((parameters, full))
         more = [index for index, said in maybe if said in texts]
         return [*sure, *more] if more else sure
@@ -84,11 +96,11 @@ class ByForm:
             return True
         return index in self.concerned(key, b"", put._replace(whole=b""))
 
-    def _of_form(self, key: Key, put: Put, form: Filled) -> _OfForm:
+    def _of_form(self, put: Put, form: Filled) -> _OfForm:
         sure, maybe = list[Index](), list[tuple[Index, bytes]]()
-        for index in self._indexes.of(key.resource):
+        for index in self._indexes.of(put.key.resource):
             if index.by_form:
-                sure += [index] if entries(index, key, put.value) else []
+                sure += [index] if entries(index, put.key, put.value) else []
             elif (own := said_by_own(form, index.hint)) is None:
                 sure.append(index)
             else:

@@ -6,7 +6,8 @@ byte order is numeric order.
     key      resource id (4 bytes) · logical cluster · \\0 · namespace · \\0 · name
     object   key → revision (8) · length of stamp (1) · stamp · value
              or, where many say the same, revision (8) · REFERENCE (1) · what lmdb_templates.py says
-    entry    revision (8) → deletion (1) · length of key (2) · key · the object's previous record, if there was one
+    entry    revision (8) → deletion (1) · length of key (2) · key · the object's previous record as it stood, if there
+             was one
 
 The resource (with its identity, up to some 150 bytes) is interned. The logical cluster is not: it has at most 16
 characters, two table rows for each of a million workspaces would take the room that the shorter keys save, a list

@@ -200,12 +200,12 @@ class Feed:
             ends = _ends(changes)
             for change in changes:
                 key = change.key
-                gone = key.cluster in ends and change.value is None and change.revision < ends[key.cluster]
+                gone = change.deletes and change.revision < ends.get(key.cluster, 0)
                 followers = self._asking.get((key.resource, gone))
                 if followers is None:
                     followers = self._find(key.resource, gone)
                 if followers:
-                    entry = Entry(key, change.revision, change.value, change.previous, with_workspace=gone)
+                    entry = Entry(change, with_workspace=gone)
                     for follower in followers:
                         if change.revision > follower.since:
                             _tell(follower, entry)
@@ -250,7 +250,7 @@ class Feed:
     def _show(self, found: _Pass) -> None:
         page = self.store.scan(found.resource, after=found.after, limit=_PAGE, count=False)
         for record in page.records:
-            entry = Entry.of(record)
+            entry = Entry(record)
             for follower in found.followers:
                 _tell(follower, entry)
         found.after = page.more
@@ -270,7 +270,7 @@ class Feed:
 def _ends(changes: Iterable[Change]) -> dict[str, int]:
     """The logical clusters that end among some changes, with the revisions of what stands for them. Of one whose
     objects went in the page before nothing is known here: they are looked at as others are."""
-    return {c.key.cluster: c.revision for c in changes if c.key.resource == Internal.WORKSPACE and c.value is None}
+    return {c.key.cluster: c.revision for c in changes if c.deletes and c.key.resource == Internal.WORKSPACE}
 
 
 def _among(resource: str, names: frozenset[str]) -> bool:

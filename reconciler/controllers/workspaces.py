@@ -36,8 +36,8 @@ Object = dict[str, Any]
 _DECLARED = f'"{marks.SOURCE_PATH}"'.encode()
 _SYSTEM = marks.as_stored(marks.SYSTEM)
 _DYING = b'"deletionTimestamp"'
-_TOGETHER = 512
-"""Objects that go in one transaction, with some 64 workspaces: they take the store some 20 milliseconds."""
+_TOGETHER = 1024
+"""Objects that go in one transaction, with some 128 workspaces: they take the store some 20 milliseconds."""
 _LATER = 10.0
 """Seconds until a type that cannot be had is looked for again."""
 
