@@ -17,12 +17,14 @@ from collections.abc import Iterator
 from itertools import islice, takewhile
 from operator import itemgetter
 
+from apiserver.model.keys import Key
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_templates as templates
 from apiserver.storage.lmdb_environment import LmdbEnvironment
 from apiserver.storage.lmdb_library import Transaction
 from apiserver.storage.protocol import Change, Compacted
-from apiserver.storage.templates import Filled
+
+_number = int.from_bytes
 
 _BATCH = 8
 """Rows that are asked for at first."""
@@ -38,28 +40,28 @@ def changes(env: LmdbEnvironment, txn: Transaction, after: int, limit: int) -> l
         raise Compacted(after, state.oldest)
     if after >= state.revision or limit <= 0:
         return []
-    entries: list[tuple[bytes, bool, bytes, bytes | None]] = []
-    written: list[bytes | None] = []
-    last: dict[bytes, int] = {}
     cursor = txn.cursor(db=env.log)
     if not cursor.set_range(layout.U64.pack(after + 1)):
         return []
-    for number, raw in cursor.iternext():
+    found: list[Change] = []
+    written: dict[int, tuple[bytes, bytes, bytes | None, bytes | None]] = {}
+    """By place in what is found: the entry's number, key and previous record, and what it wrote if that is known."""
+    last: dict[bytes, int] = {}
+    """The place of the last entry of a key, if that was no deletion."""
+    said = templates.Reading(env, txn)
+    for number, raw in islice(cursor.iternext(), limit):
         deleted, full, previous = layout.decode_entry(raw)
-        if previous is not None:
-            earlier = last.get(full)
-            if earlier is not None:
-                written[earlier] = previous
-        last[full] = len(entries)
-        entries.append((number, deleted, full, previous))
-        written.append(None)
-        if len(entries) == limit:
-            break
-    for at in last.values():
-        number, deleted, full, _ = entries[at]
-        if not deleted:
-            written[at] = _written(env, txn, number, full)
-    return [_change(env, txn, *entry, record) for entry, record in zip(entries, written, strict=True)]
+        if previous is not None and (earlier := last.pop(full, None)) is not None:
+            written[earlier] = (*written[earlier][:3], previous)
+        if deleted:
+            found.append(_change(said, number, full, previous, None))
+            continue
+        last[full] = len(found)
+        written[len(found)] = number, full, previous, None
+        found.append(_NOT_YET)
+    for at, (number, full, previous, record) in written.items():
+        found[at] = _change(said, number, full, previous, record or _written(env, txn, number, full))
+    return found
 
 
 def _written(env: LmdbEnvironment, txn: Transaction, number: bytes, full: bytes) -> bytes:
@@ -75,28 +77,18 @@ def _written(env: LmdbEnvironment, txn: Transaction, number: bytes, full: bytes)
 
 
 def _change(
-    env: LmdbEnvironment,
-    txn: Transaction,
-    number: bytes,
-    deleted: bool,
-    full: bytes,
-    previous: bytes | None,
-    written: bytes | None,
+    said: templates.Reading, number: bytes, full: bytes, previous: bytes | None, written: bytes | None
 ) -> Change:
-    key = layout.split(full, env.resource_name(txn, full[:4]))
-    at, stamp, before = _said(env, txn, previous) if previous is not None else (0, b"", None)
-    if deleted or written is None:
-        return Change(layout.revision_of(number), key, None, before, at, stamp)
-    revision, stamp, value = _said(env, txn, written)
+    key = layout.split(full, said.resource(full[:4]))
+    at, stamp, before = said.of(previous) if previous is not None else (0, b"", None)
+    if written is None:
+        return Change(_number(number, "big"), key, None, before, at, stamp)
+    revision, stamp, value = said.of(written)
     return Change(revision, key, value, before, at, stamp)
 
 
-def _said(env: LmdbEnvironment, txn: Transaction, raw: bytes) -> tuple[int, bytes, bytes | Filled]:
-    """Revision, stamp and value of a record."""
-    if raw[layout.STAMPED] == layout.REFERENCE:
-        return layout.revision_of(raw), b"", templates.filled(env, txn, raw)
-    return layout.decode_object(raw)
-
+_NOT_YET = Change(0, Key("", "", "", ""), None, None, 0, b"")
+"""Stands where a change will, whose value is looked up later."""
 
 Before = dict[bytes, bytes | None]
 """Keys (as LMDB holds them) that changed since some revision, with their record then; None: it did not exist."""

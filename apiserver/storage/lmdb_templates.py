@@ -43,6 +43,31 @@ def plain(env: LmdbEnvironment, txn: Transaction, key: Key, raw: bytes) -> bytes
     return layout.encode_object(layout.revision_of(raw), b"", _value(env, txn, key, raw))
 
 
+class Reading:
+    """What one transaction reads of many records, with what they have in common looked up once."""
+
+    def __init__(self, env: LmdbEnvironment, txn: Transaction) -> None:
+        self._env, self._txn = env, txn
+        self._names: dict[bytes, str] = {}
+        self._templates: dict[bytes, bytes] = {}
+
+    def resource(self, number: bytes) -> str:
+        name = self._names.get(number)
+        if name is None:
+            name = self._names[number] = self._env.resource_name(self._txn, number)
+        return name
+
+    def of(self, raw: bytes) -> tuple[int, bytes, bytes | Filled]:
+        """Revision, stamp and value of a record."""
+        if raw[layout.STAMPED] != layout.REFERENCE:
+            return layout.decode_object(raw)
+        number = raw[layout.OBJECT_HEAD : _AT]
+        template = self._templates.get(number)
+        if template is None:
+            template = self._templates[number] = filled(self._env, self._txn, raw).template
+        return layout.revision_of(raw), b"", _tuple(Filled, (template, raw[_AT:]))
+
+
 def filled(env: LmdbEnvironment, txn: Transaction, raw: bytes) -> Filled:
     """What is stored of an object that refers to a template."""
     number = raw[layout.OBJECT_HEAD : _AT]

@@ -130,6 +130,8 @@ def gone(view: View, there: WorkspaceRecord, above: Record | None) -> list[Op]:
 
 def _stands_for_another(view: View, there: WorkspaceRecord, obj: Object) -> bool:
     """Whether the workspace was made for a Workspace of that name that is no more."""
+    if (obj.get("spec") or {}).get("cluster") == there.cluster:
+        return False  # only the server says that, and no workspace gets the name of another
     found = view.get(Key(LOGICAL_CLUSTERS, there.cluster, "", "cluster"))
     owner = (orjson.loads(found.value).get("spec") or {}).get("owner") or {} if found is not None else {}
     return bool(owner.get("uid", obj["metadata"]["uid"]) != obj["metadata"]["uid"])
