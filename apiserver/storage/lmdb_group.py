@@ -26,7 +26,7 @@ from apiserver.storage.lmdb_counts import Counted, counts
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State
 from apiserver.storage.lmdb_library import Transaction
 from apiserver.storage.lmdb_retention import Retention
-from apiserver.storage.lmdb_sweep import Swept, swept
+from apiserver.storage.lmdb_sweep import Gone, all_of
 from apiserver.storage.lmdb_templates import References
 from apiserver.storage.protocol import (
     ABSENT,
@@ -114,8 +114,8 @@ class _Entries:
         self.following: list[tuple[bytes, bytes]] = []
         self.size = 0
 
-    def add(self, revision: int, full: bytes, deleted: bool, previous: bytes | None) -> None:
-        number, entry = layout.U64.pack(revision), layout.encode_entry(full, deleted, previous)
+    def add(self, revision: int, full: bytes, deletion: int, previous: bytes | None) -> None:
+        number, entry = layout.U64.pack(revision), layout.encode_entry(full, deletion, previous)
         self.size += len(entry)
         self.entries.append((number, entry))
         if previous is not None:
@@ -155,11 +155,11 @@ class Group:
                 rows.put(self._env, self._txn, full, value)
         return revisions
 
-    def _apply(self, effects: list[_Effect | Swept], *, logged: bool) -> None:
+    def _apply(self, effects: list[_Effect | Gone], *, logged: bool) -> None:
         entries, objects, taken = _Entries(), list[tuple[bytes, bytes]](), dict[bytes, bytes]()
         state, number, last_marked = self._state, self._counted.number, self._state.marked
         for effect in effects:
-            if isinstance(effect, Swept):
+            if isinstance(effect, Gone):
                 last_marked = max(last_marked, self._sweep(effect, entries, logged=logged))
                 continue
             _, full, previous, _, _, revision, marked = effect
@@ -184,7 +184,7 @@ class Group:
                 if previous is None:
                     number(full, 1)
             if logged:
-                entries.add(revision, full, effect.put is None, previous)
+                entries.add(revision, full, 0 if effect.put is not None else layout.DELETED, previous)
         self._put(objects)
         entries.write(self._env, self._txn)
         if effects:
@@ -194,7 +194,7 @@ class Group:
                 end, oldest, last_marked, state.entries + len(entries.entries), state.size + entries.size
             )
 
-    def _sweep(self, found: Swept, entries: _Entries, *, logged: bool) -> int:
+    def _sweep(self, found: Gone, entries: _Entries, *, logged: bool) -> int:
         """Returns the revision at which a marked object changed, if these are."""
         objects, before, delete = self._env.objects, self._forms.before, self._txn.delete
         resource, cluster, revision = found.resource, found.cluster, found.revision
@@ -205,7 +205,7 @@ class Group:
                 indexes.change(self._env, self._txn, index, indexes.Changed(key, plain, None))
             delete(full, db=objects)
             if logged:
-                entries.add(revision, full, True, raw)
+                entries.add(revision, full, layout.SWEPT, raw)
             else:
                 self._references.release(raw)
             revision += 1
@@ -234,11 +234,11 @@ class Group:
             self._txn.cursor(db=self._env.objects).putmulti(objects)
             objects.clear()
 
-    def _check(self, ops: Sequence[Op]) -> tuple[list[int], list[_Effect | Swept], dict[bytes, bytes | None]]:
+    def _check(self, ops: Sequence[Op]) -> tuple[list[int], list[_Effect | Gone], dict[bytes, bytes | None]]:
         """The revision of each op, what to do, and the rows that are other ones then (None: gone)."""
         revision = self._state.revision
         revisions: list[int] = []
-        effects: list[_Effect | Swept] = []
+        effects: list[_Effect | Gone] = []
         own: dict[bytes, _Effect] = {}
         changed: dict[bytes, bytes | None] = {}
         checks: list[CheckNumber] = []
@@ -277,23 +277,23 @@ class Group:
             self._check_number(check, effects)
         return revisions, effects, changed
 
-    def _all_of(self, op: DeleteAll, revision: int) -> list[Swept]:
+    def _all_of(self, op: DeleteAll, revision: int) -> list[Gone]:
         """`revision`: the last that was taken."""
         numbers = self._counted.of_cluster(self._env, self._txn, op.cluster)
         named = sorted((self._name(number), number) for number in numbers)
-        return swept(self._env, self._txn, named, op, revision)
+        return all_of(self._env, self._txn, named, op, revision)
 
     def _name(self, number: bytes) -> str:
         """Of a resource, which may be new in this transaction."""
         new = (name for name, each in self.interned.items() if each == number) if self.interned else ()
         return next(iter(new), "") or self._env.resource_name(self._txn, number)
 
-    def _check_number(self, check: CheckNumber, effects: list[_Effect | Swept]) -> None:
+    def _check_number(self, check: CheckNumber, effects: list[_Effect | Gone]) -> None:
         """Of a call with all that it does."""
         number = self._counted.total(self._env, self._txn, check.cluster, check.besides)
         changed = (
             (e.resource, e.cluster, -len(e.rows))
-            if isinstance(e, Swept)
+            if isinstance(e, Gone)
             else (e.key.resource, e.key.cluster, (e.previous is None) - (e.put is None))
             for e in effects
         )

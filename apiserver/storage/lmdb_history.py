@@ -22,7 +22,7 @@ from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_templates as templates
 from apiserver.storage.lmdb_environment import LmdbEnvironment
 from apiserver.storage.lmdb_library import Transaction
-from apiserver.storage.protocol import Change, Compacted
+from apiserver.storage.protocol import Change, Compacted, Swept
 
 _number = int.from_bytes
 
@@ -33,7 +33,7 @@ Row = tuple[bytes, bytes]
 """A key as LMDB holds it, and an object's record."""
 
 
-def changes(env: LmdbEnvironment, txn: Transaction, after: int, limit: int) -> list[Change]:
+def changes(env: LmdbEnvironment, txn: Transaction, after: int, limit: int, swept: Swept | None = None) -> list[Change]:
     """See Store.changes."""
     state = env.state(txn)
     if after < state.oldest:
@@ -48,17 +48,25 @@ def changes(env: LmdbEnvironment, txn: Transaction, after: int, limit: int) -> l
     """By place in what is found: the entry's number, key and previous record, and what it wrote if that is known."""
     last: dict[bytes, int] = {}
     """The place of the last entry of a key, if that was no deletion."""
-    said = templates.Reading(env, txn)
-    for number, raw in islice(cursor.iternext(), limit):
+    said, wanted = templates.Reading(env, txn), dict[bytes, bool]()
+    for number, raw in cursor.iternext():
+        if raw[0] == layout.SWEPT and swept is not None:
+            resource = layout.resource_of_entry(raw)
+            if resource not in wanted:
+                wanted[resource] = swept(said.resource(resource))
+            if not wanted[resource]:
+                continue
         deleted, full, previous = layout.decode_entry(raw)
         if previous is not None and (earlier := last.pop(full, None)) is not None:
             written[earlier] = (*written[earlier][:3], previous)
         if deleted:
             found.append(_change(said, number, full, previous, None))
-            continue
-        last[full] = len(found)
-        written[len(found)] = number, full, previous, None
-        found.append(_NOT_YET)
+        else:
+            last[full] = len(found)
+            written[len(found)] = number, full, previous, None
+            found.append(_NOT_YET)
+        if len(found) == limit:
+            break
     for at, (number, full, previous, record) in written.items():
         found[at] = _change(said, number, full, previous, record or _written(env, txn, number, full))
     return found
@@ -102,7 +110,7 @@ def before(env: LmdbEnvironment, txn: Transaction, first: bytes, end: bytes, at:
         return found
     resource = first[:4]
     for raw in cursor.iternext(keys=False, values=True):
-        if raw[3:7] == resource:
+        if layout.resource_of_entry(raw) == resource:
             _, full, previous = layout.decode_entry(raw)
             if first <= full < end and full not in found:
                 found[full] = previous

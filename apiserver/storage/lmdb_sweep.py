@@ -15,7 +15,7 @@ from apiserver.storage.lmdb_library import Transaction
 from apiserver.storage.protocol import Conflict, DeleteAll
 
 
-class Swept(NamedTuple):
+class Gone(NamedTuple):
     """The objects of one resource that go. `rows`: their keys as stored, and their records; `revision`: of the first of
     these deletions."""
 
@@ -31,12 +31,12 @@ class Swept(NamedTuple):
         return self.revision + len(self.rows) - 1
 
 
-def swept(
+def all_of(
     env: LmdbEnvironment, txn: Transaction, resources: Iterable[tuple[str, bytes]], op: DeleteAll, revision: int
-) -> list[Swept]:
+) -> list[Gone]:
     """`resources`: those that the workspace has objects of, sorted; `revision`: the last that was taken. Raises
     Conflict."""
-    found: list[Swept] = []
+    found: list[Gone] = []
     since = layout.U64.pack(op.since)
     with txn.cursor(db=env.objects) as cursor:
         for resource, number in resources:
@@ -48,7 +48,7 @@ def swept(
                 if raw[:8] > since:
                     raise Conflict(layout.split(full, resource), op.since, layout.revision_of(raw))
             if rows:
-                found.append(Swept(resource, number, op.cluster, rows, revision + 1))
+                found.append(Gone(resource, number, op.cluster, rows, revision + 1))
                 revision += len(rows)
     return found
 

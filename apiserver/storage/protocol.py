@@ -158,6 +158,10 @@ class Delete(NamedTuple):
     expect: int | None = None
 
 
+Swept = Callable[[str], bool]
+"""Of which resources somebody wants to hear what a DeleteAll took."""
+
+
 class DeleteAll(NamedTuple):
     """Remove all that a workspace has but Treeplane's own (`~…`), in the order of ReadView.keys. Fails the whole
     transaction with Conflict where any of it was written after the revision `since`, so what was read at that revision
@@ -385,9 +389,10 @@ class Log(Protocol):
     def oldest(self) -> int:
         """The smallest `after` that `changes` takes."""
 
-    def changes(self, after: int, limit: int = 10_000) -> list[Change]:
+    def changes(self, after: int, limit: int = 10_000, swept: Swept | None = None) -> list[Change]:
         """Log entries with a revision greater than `after`, oldest first, at most `limit` and never beyond a block that
-        is not yet committed. Raises Compacted."""
+        is not yet committed. `swept`: of what a DeleteAll took only objects of the resources for which it is true;
+        None: all. Raises Compacted."""
 
 
 class View(ReadView, Log, Protocol):

@@ -188,7 +188,7 @@ class Feed:
         until = self.store.revision()
         while self.reached < until and not self._stopped.is_set():
             try:
-                changes = self.store.changes(self.reached, _PAGE)
+                changes = self.store.changes(self.reached, _PAGE, self._is_asked_for)
             except Compacted:
                 self._passes, self._began = [], False
                 self._begin(self._followers)
@@ -220,6 +220,10 @@ class Feed:
             for follower in self._followers:
                 follower.since = max(follower.since, self.reached)
             self.reached = to
+
+    def _is_asked_for(self, resource: str) -> bool:
+        """Of an object that went with its workspace."""
+        return bool(self._asking.get((resource, True)) or self._find(resource, True))
 
     def _find(self, resource: str, gone: bool) -> tuple[Follower, ...]:
         found = self._asking[resource, gone] = tuple(f for f in self._followers if f.asks(resource, gone=gone))

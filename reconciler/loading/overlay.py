@@ -35,6 +35,7 @@ from apiserver.storage.protocol import (
     RowConflict,
     RowOp,
     Store,
+    Swept,
     View,
 )
 
@@ -259,8 +260,8 @@ class Overlay:
     def oldest(self) -> int:
         return self._below.oldest()
 
-    def changes(self, after: int, limit: int = 10_000) -> list[Change]:
-        return self._below.changes(after, limit)
+    def changes(self, after: int, limit: int = 10_000, swept: Swept | None = None) -> list[Change]:
+        return self._below.changes(after, limit, swept)
 
     def compact(self, keep: int) -> None:
         raise NotImplementedError

@@ -56,6 +56,12 @@ def of(change: Change, without: Container[str] = ()) -> Urgency:
     return Urgency.STATUS if now.get("status") != before.get("status") else Urgency.NOTHING
 
 
+def of_workspaces_end(resource: str) -> bool:
+    """What it takes to tell whether the end of a workspace asks for something, of all that went with it: beside the
+    object that stands for it, workspaces in it and schemas that it kept."""
+    return resource in _WHOLE
+
+
 def unrecorded(changes: Iterable[Change]) -> frozenset[str]:
     """The logical clusters that come or go among some changes and that no commit knows of: of what is in them there is
     no file."""
