@@ -201,8 +201,8 @@ class Group:
         for full, raw in found.rows:
             for index in before(self._env, self._txn, resource, full, raw):
                 key = layout.split(full, resource)
-                plain = templates.plain(self._env, self._txn, key, raw)
-                indexes.change(self._env, self._txn, index, indexes.Changed(key, plain, None))
+                value = templates.record(self._env, self._txn, key, raw).value
+                indexes.change(self._env, self._txn, index, indexes.Changed(key, value, None))
             delete(full, db=objects)
             if logged:
                 entries.add(revision, full, layout.SWEPT, raw)
@@ -223,8 +223,8 @@ class Group:
             had = self._forms.before(self._env, self._txn, key.resource, full, previous)
             found = [*found, *(index for index in had if index not in found)] if found else had
         if found:
-            plain = templates.plain(self._env, self._txn, key, previous) if previous is not None else None
-            changed = indexes.Changed(key, plain, effect.record)
+            was = templates.record(self._env, self._txn, key, previous).value if previous is not None else None
+            changed = indexes.Changed(key, was, put.value if put is not None else None)
             for index in found:
                 indexes.change(self._env, self._txn, index, changed)
 

@@ -28,7 +28,7 @@ _FORMS = 4096
 
 
 class Changed(NamedTuple):
-    """An object has another record, as it would be stored without a template; None: it has none."""
+    """An object says something else; None: there is none."""
 
     key: Key
     before: bytes | None
@@ -36,8 +36,8 @@ class Changed(NamedTuple):
 
 
 def change(env: LmdbEnvironment, txn: Transaction, index: Index, changed: Changed) -> None:
-    """Brings an index up to an object of which at least one record has the index's hint."""
-    was, now = (_entries(index, changed.key, record) for record in (changed.before, changed.after))
+    """Brings an index up to an object that has, or had, the index's hint in what it says."""
+    was, now = (entries(index, changed.key, value) for value in (changed.before, changed.after))
     for row in was - now:
         rows.delete(env, txn, rows.encoded(table(index.name), row))
         _count(env, txn, index, row, -1)
@@ -161,14 +161,10 @@ def _build(env: LmdbEnvironment, txn: Transaction, new: set[str]) -> int:
                     break
                 count += 1
                 key = layout.split(stored, resource)
-                record = templates.plain(env, txn, key, record)
+                value = templates.record(env, txn, key, record).value
                 for index in indexes:
-                    if index.hint in record:
-                        for row in _entries(index, key, record):
+                    if index.hint in value:
+                        for row in entries(index, key, value):
                             rows.put(env, txn, rows.encoded(table(index.name), row), b"")
                             _count(env, txn, index, row, 1)
     return count
-
-
-def _entries(index: Index, key: Key, record: bytes | None) -> set[str]:
-    return entries(index, key, layout.decode_object(record)[2] if record is not None else None)

@@ -36,13 +36,6 @@ def record(env: LmdbEnvironment, txn: Transaction, key: Key, raw: bytes) -> Reco
     return _tuple(Record, (key, layout.revision_of(raw), _value(env, txn, key, raw), b""))
 
 
-def plain(env: LmdbEnvironment, txn: Transaction, key: Key, raw: bytes) -> bytes:
-    """What is stored of an object, as it would be stored without a template."""
-    if raw[layout.STAMPED] != layout.REFERENCE:
-        return raw
-    return layout.encode_object(layout.revision_of(raw), b"", _value(env, txn, key, raw))
-
-
 class Reading:
     """What one transaction reads of many records, with what they have in common looked up once."""
 
