@@ -48,7 +48,7 @@ def changes(env: LmdbEnvironment, txn: Transaction, after: int, limit: int, swep
     """By place in what is found: the entry's number, key and previous record, and what it wrote if that is known."""
     last: dict[bytes, int] = {}
     """The place of the last entry of a key, if that was no deletion."""
-    said, wanted = templates.Reading(env, txn), dict[bytes, bool]()
+    said, wanted = templates.RecordReader(env, txn), dict[bytes, bool]()
     for number, raw in cursor.iternext():
         if raw[0] == layout.SWEPT and swept is not None:
             resource = layout.resource_of_entry(raw)
@@ -85,7 +85,7 @@ def _written(env: LmdbEnvironment, txn: Transaction, number: bytes, full: bytes)
 
 
 def _change(
-    said: templates.Reading, number: bytes, full: bytes, previous: bytes | None, written: bytes | None
+    said: templates.RecordReader, number: bytes, full: bytes, previous: bytes | None, written: bytes | None
 ) -> Change:
     key = layout.split(full, said.resource(full[:4]))
     at, stamp, before = said.of(previous) if previous is not None else (0, b"", None)

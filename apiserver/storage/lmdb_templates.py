@@ -36,7 +36,7 @@ def record(env: LmdbEnvironment, txn: Transaction, key: Key, raw: bytes) -> Reco
     return _tuple(Record, (key, layout.revision_of(raw), _value(env, txn, key, raw), b""))
 
 
-class Reading:
+class RecordReader:
     """What one transaction reads of many records, with what they have in common looked up once."""
 
     def __init__(self, env: LmdbEnvironment, txn: Transaction) -> None:
