@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from collections.abc import Iterable
 
 from apiserver.model.commits import CommitRef
 from apiserver.model.keys import Key
@@ -29,6 +30,13 @@ _NAMED = hashlib.sha1(_NAMESPACE.bytes, usedforsecurity=False)
 """What the digest of every UID begins with."""
 _VARIANT = {f"{digit:x}": f"{digit & 0x3 | 0x8:x}" for digit in range(16)}
 """The digit that says which kind of UUID it is keeps two of its bits."""
+
+
+_UID = 16
+"""Bytes."""
+_OF_DIGEST = (1 << 128) - 1 - (0xF << 76 | 0x3 << 62)
+"""The bits of a UID that are its digest's; the others say which kind of UUID it is."""
+_OF_UUID = 0x5 << 76 | 0x2 << 62
 
 
 def _encode(digest: bytes, alphabet: str) -> str:
@@ -96,10 +104,28 @@ def object_uid(fleet: str, key: Key, origin: CommitRef) -> str:
     return f"{out[:8]}-{out[8:12]}-5{out[13:16]}-{_VARIANT[out[16]]}{out[17:20]}-{out[20:32]}"
 
 
-def uid_bytes(fleet: str, key: Key, origin: str) -> bytes:
-    """The 16 bytes of `object_uid`, of a resource that is not bound. `origin`: the commit's text."""
-    digest = _named((fleet, key.cluster, key.resource, key.namespace, key.name, origin)).digest()
-    return b"%b%c%c%c%b" % (digest[:6], digest[6] & 0xF | 0x50, digest[7], digest[8] & 0x3F | 0x80, digest[9:16])
+def uids_in(fleet: str, key: Key, origin: CommitRef, clusters: Iterable[str]) -> list[bytes]:
+    """The 16 bytes of each `object_uid`, of a resource that is not bound, of objects that differ in their logical
+    cluster alone."""
+    behind = "\0".join(("", key.resource, key.namespace, key.name, str(origin)))
+    return _uids(f"{fleet}\0", clusters, behind)
+
+
+def uids_named(fleet: str, key: Key, origin: CommitRef, names: Iterable[str]) -> list[bytes]:
+    """The same of objects that differ in their name alone."""
+    before = "\0".join((fleet, key.cluster, key.resource, key.namespace, ""))
+    return _uids(before, names, f"\0{origin}")
+
+
+def _uids(before: str, own: Iterable[str], behind: str) -> list[bytes]:
+    begun, end, out = _NAMED.copy(), behind.encode(), list[bytes]()
+    begun.update(before.encode())
+    for text in own:
+        digest = begun.copy()
+        digest.update(text.encode() + end)
+        number = int.from_bytes(digest.digest()[:_UID], "big")
+        out.append((number & _OF_DIGEST | _OF_UUID).to_bytes(_UID, "big"))
+    return out
 
 
 def _named(parts: tuple[str, ...]) -> hashlib._Hash:
@@ -112,20 +138,29 @@ def logical_cluster_name(fleet: str, path: str, origin: CommitRef) -> str:
     """16 base36 characters; the root workspace keeps its name, as in kcp."""
     if path == "root":
         return "root"
-    return base36_sha224(_said_of_name(fleet, path, origin), _NAME)
+    return logical_cluster_names(fleet, (path,), origin)[0]
 
 
-def name_order(fleet: str, path: str, origin: CommitRef) -> int:
-    """A number by which logical cluster names stand in their order, but for a few that begin alike; it costs a third of
+def logical_cluster_names(fleet: str, paths: Iterable[str], origin: CommitRef) -> list[str]:
+    """Of several that are not the root."""
+    before, behind, out = f"{fleet}\0", f"\0{origin}", list[str]()
+    for path in paths:
+        digest = hashlib.sha224(f"{before}{path}{behind}".encode()).digest()
+        out.append(_first_of_base36(int.from_bytes(digest, "big"), _NAME))
+    return out
+
+
+def name_orders(fleet: str, paths: Iterable[str], origin: CommitRef) -> list[int]:
+    """Numbers by which logical cluster names stand in their order, but for a few that begin alike; one costs a third of
     the name."""
-    number = int.from_bytes(hashlib.sha224(_said_of_name(fleet, path, origin).encode()).digest()[:_BEGIN], "big")
-    while 0 < number < _FULL:
-        number *= len(_BASE36)  # the name is not padded: it begins with the next digit
-    return number
-
-
-def _said_of_name(fleet: str, path: str, origin: CommitRef) -> str:
-    return "\0".join((fleet, path, str(origin)))
+    before, behind, out = f"{fleet}\0", f"\0{origin}", list[int]()
+    for path in paths:
+        digest = hashlib.sha224(f"{before}{path}{behind}".encode()).digest()
+        number = int.from_bytes(digest[:_BEGIN], "big")
+        while 0 < number < _FULL:
+            number *= len(_BASE36)  # the name is not padded: it begins with the next digit
+        out.append(number)
+    return out
 
 
 def sync_target_key(cluster: str, name: str) -> str:

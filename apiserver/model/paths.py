@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 
 ROOT = "root"
 WILDCARD = "*"
@@ -24,6 +25,7 @@ _LONGEST_HOME = 200
 """Characters of a user's name in a path."""
 
 _SEGMENT = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_SEGMENTS = re.compile(rf"(?:{_SEGMENT.pattern}\n)*")
 _CLUSTER = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -36,6 +38,11 @@ def is_path(text: str) -> bool:
 def is_name(text: str) -> bool:
     """Whether `text` can name one workspace, so one segment of a path."""
     return _SEGMENT.fullmatch(text) is not None
+
+
+def are_names(texts: Iterable[str]) -> bool:
+    """The same of each."""
+    return _SEGMENTS.fullmatch("".join([f"{text}\n" for text in texts])) is not None
 
 
 def is_cluster(text: str) -> bool:

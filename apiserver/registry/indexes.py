@@ -298,7 +298,7 @@ def _amiss(key: Key, value: bytes) -> Iterable[str]:
     return (SOURCE_AMISS,) if key.resource == LOGICAL_CLUSTERS and wrong & OF_SOURCES else ()
 
 
-AMISS = Index("amiss", 1, _amiss, b'"status":"False"', frozenset({PLACEMENTS, LOGICAL_CLUSTERS}), counted=True)
+AMISS = Index("amiss", 1, _amiss, b'"False"', frozenset({PLACEMENTS, LOGICAL_CLUSTERS}), counted=True)
 """`PLACEMENT_AMISS` → Placements that are not placed or not synced; `SOURCE_AMISS` → LogicalClusters of workspaces
 whose source is not followed or not written to."""
 

@@ -28,6 +28,8 @@ _ROOM: Final = "workspaces"
 """The directory that holds all of them."""
 _WHOLE: Final = ":"
 """Stands before a directory that is elsewhere."""
+_DIRECTORIES: Final = 1024
+"""How many are remembered."""
 
 
 class Known(NamedTuple):
@@ -99,6 +101,32 @@ def shortened(path: str, directory: str) -> str:
         del said[: int(follows)]
         out.append("" if follows else name)
     return "/".join(out)
+
+
+class Shortening:
+    """As `shortened`, of workspaces that stand in the same one, most of which are in a few directories."""
+
+    def __init__(self, parent: str) -> None:
+        self._parent = parent
+        self._known: dict[str, str | None] = {}
+
+    def of(self, name: str, directory: str) -> str:
+        """`name`: the workspace's own."""
+        around, _, last = directory.rpartition("/")
+        if last != name or name in around:
+            return shortened(f"{self._parent}:{name}", directory)
+        if around not in self._known:
+            if len(self._known) >= _DIRECTORIES:
+                self._known.clear()
+            self._known[around] = self._around(around)
+        known = self._known[around]
+        return known + "/" if known is not None else shortened(f"{self._parent}:{name}", directory)
+
+    def _around(self, around: str) -> str | None:
+        """What is said of a directory below that of the parent; None where it may be elsewhere."""
+        short = shortened(self._parent, around)
+        is_below = short.split("/").count("") == self._parent.count(":") + 1
+        return short if is_below and not short.startswith(_WHOLE) else None
 
 
 def expanded(path: str, short: str) -> str:

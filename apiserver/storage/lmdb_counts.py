@@ -12,6 +12,7 @@ an object that is not marked costs nothing here; else a transaction costs one ro
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from apiserver.storage import lmdb_layout as layout
@@ -19,6 +20,7 @@ from apiserver.storage.lmdb_environment import LmdbEnvironment
 from apiserver.storage.lmdb_library import Transaction
 
 _EACH: Final = struct.Struct(">4sI")
+_UNMARKED: Final = layout.U64.pack(0)
 
 
 class Counted:
@@ -27,6 +29,8 @@ class Counted:
     def __init__(self) -> None:
         self._clusters: dict[bytes, dict[bytes, int]] = {}
         self._marked: dict[bytes, int] = {}
+        self._totals: dict[bytes, int] = {}
+        """By resource, of what is counted in its workspaces already."""
 
     def number(self, full: bytes, more: int) -> None:
         """`full`: the object's whole key as stored; `more`: 1 where it is created, -1 where it is deleted."""
@@ -38,13 +42,43 @@ class Counted:
         numbers = self._clusters.setdefault(cluster.encode(), {})
         numbers[resource] = numbers.get(resource, 0) - count
 
+    def several(self, full: bytes, more: int, marked: int | None) -> None:
+        """The same of so many objects of one workspace and one resource, of which one has this key. `marked`: the
+        revision of the last of them, where the resource is marked."""
+        self.number(full, more)
+        if marked is not None:
+            self.mark(full, marked)
+
+    def has_any(self, clusters: Iterable[bytes]) -> bool:
+        """Whether it was told of any of these workspaces."""
+        return not self._clusters.keys().isdisjoint(clusters)
+
+    def came(
+        self,
+        env: LmdbEnvironment,
+        txn: Transaction,
+        clusters: Sequence[bytes],
+        resources: Sequence[bytes],
+        marked: Sequence[bytes] | None,
+    ) -> None:
+        """Workspaces that had nothing have one object each of the same resources; written at once. `marked`: the
+        revision of each one's marked object, as bytes."""
+        if not resources:
+            return
+        rest = b"".join(_EACH.pack(resource, 1) for resource in sorted(resources))
+        heads = marked or [_UNMARKED] * len(clusters)
+        found = [(_cluster(name), head + rest) for name, head in zip(clusters, heads, strict=True)]
+        txn.cursor(db=env.counts).putmulti(sorted(found))
+        for resource in resources:
+            self._totals[resource] = self._totals.get(resource, 0) + len(clusters)
+
     def mark(self, full: bytes, revision: int) -> None:
         cluster = _cluster_of(full)
         self._clusters.setdefault(cluster, {})
         self._marked[cluster] = revision
 
     def write(self, env: LmdbEnvironment, txn: Transaction) -> None:
-        totals: dict[bytes, int] = {}
+        totals = self._totals
         for cluster, changed in self._clusters.items():
             marked, numbers = _read(env, txn, cluster)
             for resource, more in changed.items():
@@ -99,6 +133,11 @@ def of_cluster(env: LmdbEnvironment, txn: Transaction, cluster: str) -> dict[byt
 def marked_of(env: LmdbEnvironment, txn: Transaction, cluster: str) -> int:
     """The revision of the last change to a marked object of a workspace that has objects; else 0."""
     return int.from_bytes((txn.get(_cluster(cluster.encode()), db=env.counts) or b"")[:8], "big")
+
+
+def any_of(env: LmdbEnvironment, txn: Transaction, clusters: Iterable[bytes]) -> bool:
+    """Whether any of these workspaces has objects."""
+    return bool(txn.cursor(db=env.counts).getmulti([_cluster(each) for each in clusters]))
 
 
 def _read(env: LmdbEnvironment, txn: Transaction, cluster: bytes) -> tuple[int, dict[bytes, int]]:

@@ -13,15 +13,16 @@ Worked example, three calls in one transaction, the store at revision 100:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from apiserver.model.keys import Key
-from apiserver.storage import limits
+from apiserver.storage import alike, limits
 from apiserver.storage import lmdb_indexes as indexes
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
 from apiserver.storage import lmdb_templates as templates
 from apiserver.storage.declared import Index
+from apiserver.storage.lmdb_alike import AlikeRows, Upkeep
 from apiserver.storage.lmdb_counts import Counted, counts
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State
 from apiserver.storage.lmdb_library import Transaction
@@ -40,10 +41,12 @@ from apiserver.storage.protocol import (
     DeleteRow,
     Op,
     Put,
+    PutAlike,
     PutRow,
     RoleLost,
     RowConflict,
     RowOp,
+    SingleOp,
     TooMany,
     check_apart,
 )
@@ -144,9 +147,13 @@ class Group:
         try:
             if under is not None:
                 under.check(self._env, self._txn)
-            revisions, effects, changed = self._check(ops)
+            many = self._alike(ops) if PutAlike in map(type, ops) else None
+            revisions, effects, changed = self._check(ops) if many is None else ([], [], {})
         except Exception as refused:  # Conflict; or a caller's mistake, which is to hurt no other call
             return refused
+        if many is not None:
+            self._state = many.write(self._state, logged=logged)
+            return [self._state.revision]
         self._apply(effects, logged=logged)
         for full, value in changed.items():
             if value is None:
@@ -154,6 +161,14 @@ class Group:
             else:
                 rows.put(self._env, self._txn, full, value)
         return revisions
+
+    def _alike(self, ops: Sequence[Op]) -> AlikeRows | None:
+        """Those that a call creates together, where that is all it does and nothing is in the way."""
+        if len(ops) != 1 or not isinstance(ops[0], PutAlike):
+            return None
+        kept = Upkeep(self._counted, self._references, self._forms, self.interned)
+        found = AlikeRows(self._env, self._txn, kept, ops[0])
+        return found if found.is_usual() else None
 
     def _apply(self, effects: list[_Effect | Gone], *, logged: bool) -> None:
         entries, objects, taken = _Entries(), list[tuple[bytes, bytes]](), dict[bytes, bytes]()
@@ -236,6 +251,13 @@ class Group:
 
     def _check(self, ops: Sequence[Op]) -> tuple[list[int], list[_Effect | Gone], dict[bytes, bytes | None]]:
         """The revision of each op, what to do, and the rows that are other ones then (None: gone)."""
+        if PutAlike not in map(type, ops):
+            return self._check_each(cast("Sequence[SingleOp]", ops))
+        single, numbers = alike.expanded(ops)
+        revisions, effects, changed = self._check_each(single)
+        return alike.last(revisions, numbers), effects, changed
+
+    def _check_each(self, ops: Sequence[SingleOp]) -> tuple[list[int], list[_Effect | Gone], dict[bytes, bytes | None]]:
         revision = self._state.revision
         revisions: list[int] = []
         effects: list[_Effect | Gone] = []

@@ -65,27 +65,30 @@ class ByForm:
         """Those that may have terms of a value that is written. `full`: the key as it is stored."""
         if put.like is None or put.whole or put.stamp:
             return [index for index in self._indexes.of(key.resource) if self._has_terms(index, key, put)]
-        return self._of_filled(key.resource, full, put.like, lambda: key)
+        return self.concerned_of(put, b"\0".join((put.like.parameters, full)))
+
+    def concerned_of(self, put: Put, texts: bytes) -> Sequence[Index]:
+        """The same of values that the form of `put` makes. `texts`: what those say, and their keys as they are stored,
+        of one or of many."""
+        assert put.like is not None
+        return self._of_filled(put.key.resource, put.like, texts, lambda: put.key)
 
     def before(self, env: LmdbEnvironment, txn: Transaction, resource: str, full: bytes, raw: bytes) -> Sequence[Index]:
         """Those that may have terms of a record that stands there."""
         if raw[layout.STAMPED] != layout.REFERENCE:
             return [index for index in self._indexes.of(resource) if index.hint in raw]
         filled = templates.filled(env, txn, raw)
-        return self._of_filled(resource, full, filled, lambda: layout.split(full, resource))
+        texts = b"\0".join((filled.parameters, full))
+        return self._of_filled(resource, filled, texts, lambda: layout.split(full, resource))
 
-    def _of_filled(self, resource: str, full: bytes, filled: Filled, key: Callable[[], Key]) -> Sequence[Index]:
-        template, parameters = filled
-        at = resource, template
+    def _of_filled(self, resource: str, filled: Filled, texts: bytes, key: Callable[[], Key]) -> Sequence[Index]:
+        at = resource, filled.template
         found = self._known.get(at)
         if found is None:
             if len(self._known) >= _FORMS:
                 self._known.clear()
             found = self._known[at] = self._of_form(Put(key(), b"", like=filled), filled)
         sure, maybe = found
-        if not maybe:
-            return sure
-        texts = b"\0".join((parameters, full))
         more = [index for index, said in maybe if said in texts]
         return [*sure, *more] if more else sure
 

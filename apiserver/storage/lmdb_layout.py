@@ -17,6 +17,7 @@ across all workspaces would need a cache of a million names in every process, an
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import Final
 
 from apiserver.model.keys import Key
@@ -36,6 +37,9 @@ SWEPT: Final = 2
 """What an entry of the log that deletes begins with: one of an object, or one of all that a workspace had."""
 REFERENCE: Final = 0xFF
 """The same of one that refers to a template: no stamp is as long."""
+
+UNSTAMPED: Final = b"\0"
+"""What stands there then."""
 
 _tuple = tuple.__new__
 
@@ -88,6 +92,12 @@ def encode_entry(full: bytes, deletion: int, previous: bytes | None) -> bytes:
 def resource_of_entry(raw: bytes) -> bytes:
     """The resource id in its key."""
     return raw[3:7]
+
+
+def created(fulls: Iterable[bytes]) -> list[bytes]:
+    """The entries of objects that are created."""
+    head = _ENTRY.pack
+    return [head(False, len(full)) + full for full in fulls]
 
 
 def decode_entry(raw: bytes) -> tuple[bool, bytes, bytes | None]:

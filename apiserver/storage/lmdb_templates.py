@@ -98,6 +98,14 @@ class References:
         self._more[number] = self._more.get(number, 0) + 1
         return b"".join((layout.U64.pack(revision), _REFERENCE, number, filled.parameters))
 
+    def take_many(self, template: bytes, count: int) -> bytes:
+        """What stands before the parameters in the records of so many objects that are kept with one template."""
+        number = self._numbers.get(template)
+        if number is None:  # so many need not wait until it was seen once
+            number = self._numbers[template] = self._number(template) or self._number(template) or b""
+        self._more[number] = self._more.get(number, 0) + count
+        return _REFERENCE + number
+
     def release(self, raw: bytes) -> None:
         """A record, of an object or of the log, is replaced or gone."""
         if raw[layout.STAMPED] == layout.REFERENCE:

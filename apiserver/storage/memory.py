@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
-from apiserver.storage import limits
+from apiserver.storage import alike, limits
 from apiserver.storage.declared import Declared, Index, IndexEntry, Indexes, begin_of, entries, entry, row_of, table
 from apiserver.storage.protocol import (
     ABSENT,
@@ -37,6 +37,7 @@ from apiserver.storage.protocol import (
     Op,
     Page,
     Put,
+    PutAlike,
     PutRow,
     Record,
     RoleLost,
@@ -311,7 +312,7 @@ class MemoryStore(MemoryReader):
             after = before.copy()
             try:
                 self.check(under)
-                check_apart(ops)
+                check_apart(alike.expanded(ops)[0])
                 revisions = [self._apply(after, op) for op in ops]
                 for op in ops:
                     if isinstance(op, CheckNumber):
@@ -335,6 +336,8 @@ class MemoryStore(MemoryReader):
             return self._apply_row(state, op)
         if isinstance(op, DeleteAll):
             return self._apply_all(state, op)
+        if isinstance(op, PutAlike):
+            return max((self._apply(state, each) for each in alike.each(op)), default=0)
         key, before = op.key, state.objects.get(op.key)
         limits.check_resource(key.resource)
         limits.check_length(key, 4 + len(limits.tail(key)))

@@ -217,11 +217,36 @@ class CheckNumber(NamedTuple):
     besides: frozenset[str] = frozenset()
 
 
+class AlikeObjects(NamedTuple):
+    """One object of each of those that a PutAlike creates. `cluster`, `name`: None where each has its own. `values`: of
+    each what goes into `template`, or where that is empty the value itself."""
+
+    resource: str
+    cluster: str | None
+    namespace: str
+    name: str | None
+    template: bytes
+    values: Sequence[bytes]
+
+
+class PutAlike(NamedTuple):
+    """Create what many have that are alike, each the objects of `columns` and a row of `table`: `clusters`, `names` and
+    `rows` (keys and bytes) are those of each, in their order. It stands for the Puts with NEVER and the PutRows without
+    condition that alike.py makes of it; its revision is that of the last of them."""
+
+    clusters: Sequence[str]
+    names: Sequence[str]
+    columns: tuple[AlikeObjects, ...]
+    table: Table
+    rows: Sequence[tuple[str, bytes]]
+
+
 RowOp = PutRow | DeleteRow | CheckRow
-Op = Put | Delete | DeleteAll | Check | RowOp | CheckNumber
+SingleOp = Put | Delete | DeleteAll | Check | RowOp | CheckNumber
+Op = SingleOp | PutAlike
 
 
-def check_apart(ops: Sequence[Op]) -> None:
+def check_apart(ops: Sequence[SingleOp]) -> None:
     """Raises ValueError where one call writes an object of a workspace of which it removes all."""
     clusters = [op.cluster for op in ops if isinstance(op, DeleteAll)]
     if not clusters:

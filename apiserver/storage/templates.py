@@ -229,6 +229,15 @@ def text_bytes(text: str) -> bytes:
     return _LENGTH.pack(len(said)) + said
 
 
+def texts_bytes(texts: Sequence[str]) -> list[bytes]:
+    """The same of several."""
+    together = "".join(texts)
+    if not together.isascii() or not together.isprintable() or '"' in together or "\\" in together:
+        return list(map(text_bytes, texts))
+    length = _LENGTH.pack
+    return [length(len(text)) + text.encode() for text in texts]
+
+
 @lru_cache(64)
 def _shared_bytes(kind: Kind, text: str) -> bytes | None:
     try:

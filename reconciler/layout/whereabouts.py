@@ -8,7 +8,7 @@ what they have in common is kept once, and by that they are known to be alike.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from reconciler.layout.tree import WorkspaceDir
@@ -83,6 +83,11 @@ class Whereabouts:
         self._packed.pop(path, None)
         if self._last is not None and self._last.path == path:
             self._last = None
+
+    def forget_all(self, some: Iterable[str]) -> None:
+        for path in some:
+            self._packed.pop(path, None)
+        self._last = None
 
     def _bare(self, place: WorkspaceDir) -> Bare:
         common = _pack(place, "")

@@ -5,7 +5,7 @@ Called by steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from apiserver.model import commits
@@ -80,6 +80,10 @@ class Cases:
     def forget(self, path: str) -> None:
         """It is judged, and its record says where it stands."""
         self.places.forget(path)
+
+    def forget_all(self, some: Iterable[str]) -> None:
+        """The same of several."""
+        self.places.forget_all(some)
 
     def make(self, path: str, *, again: bool, forced: bool, provided: bool = False) -> Case:
         """`again`: it was judged in this step before; `forced`: all of its content counts; `provided`: so it does, as

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from apiserver.model.commits import CommitRef
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
-from apiserver.storage.protocol import Delete, Op, Put, PutRow
+from apiserver.storage import alike
+from apiserver.storage.protocol import Delete, Op, Put, PutAlike, PutRow
 from reconciler.layout.errors import LayoutError
 from reconciler.plan.deletions import RefusedDeletion
 
@@ -79,13 +80,6 @@ class WorkspaceChanges:
         """The objects that are."""
         return (each.op.key for each in self.objects)
 
-    @property
-    def row(self) -> bytes:
-        """What the workspace's row will be, of one that is written whole."""
-        last = self.also[-1]
-        assert isinstance(last, PutRow)
-        return last.value
-
     def ops(self) -> list[Op]:
         """What goes to the store, in one transaction and in this order."""
         out: list[Op] = []
@@ -94,6 +88,16 @@ class WorkspaceChanges:
             if answers:
                 out += answers
         return out + self.also
+
+
+def each_of(op: PutAlike) -> Iterator[WorkspaceChanges]:
+    """What such an op comes to for each of the workspaces whose rows it writes."""
+    for at, (path, row) in enumerate(op.rows):
+        puts = [alike.put(op, column, at) for column in op.columns]
+        objects = [ObjectChange(ChangeKind.CREATED, put) for put in puts if not put.key.resource.startswith("~")]
+        own: list[Op] = [put._replace(expect=None) for put in puts if put.key.resource.startswith("~")]
+        also = [*own, PutRow(op.table, path, row)]
+        yield WorkspaceChanges(path, ChangeKind.CREATED, objects, also=also, new=True)
 
 
 @dataclass(slots=True)
@@ -146,6 +150,21 @@ class ChangeSet:
         self.locked.pop(path, None)
         if changes.locked:
             self.locked[path] = changes.locked
+
+    def add_alike(self, op: PutAlike) -> None:
+        """The same of workspaces that are created together."""
+        paths = [path for path, _ in op.rows]
+        if not (self.became.keys().isdisjoint(paths) and self.locked.keys().isdisjoint(paths)):
+            for changes in each_of(op):
+                self.add(changes)
+            return
+        resources = [each.resource for each in op.columns if not each.resource.startswith("~")]
+        self.judged += len(paths)
+        self.became.update(dict.fromkeys(paths, ChangeKind.CREATED))
+        self.objects[ChangeKind.CREATED] += len(paths) * len(resources)
+        number = sum(resource not in _OF_ITSELF for resource in resources)
+        numbered = paths[: max(0, _NUMBERED - len(self.numbers))] if number else ()
+        self.numbers.update(dict.fromkeys(numbered, number))
 
     def moved(self, path: str) -> None:
         """A workspace is at this path now."""

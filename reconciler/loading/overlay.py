@@ -15,6 +15,7 @@ from typing import Protocol
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.registry.catalog import MARKED
+from apiserver.storage import alike
 from apiserver.storage.declared import Index, IndexEntry, begin_of, covers, entries, entry
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import (
@@ -29,6 +30,7 @@ from apiserver.storage.protocol import (
     Op,
     Page,
     Put,
+    PutAlike,
     PutRow,
     Record,
     Row,
@@ -198,8 +200,9 @@ class Overlay:
             done.set_exception(conflict)
         return done
 
-    def _undo(self, ops: Iterable[Op]) -> Callable[[], None]:
+    def _undo(self, ops: Sequence[Op]) -> Callable[[], None]:
         """What puts back all that one transaction writes."""
+        ops = alike.expanded(ops)[0]
         keys = {op.key for op in ops if isinstance(op, Put | Delete)}
         keys |= {key for op in ops if isinstance(op, DeleteAll) for key in self.keys(op.cluster)}
         places = {(op.table, op.row) for op in ops if isinstance(op, RowOp)}
@@ -224,6 +227,8 @@ class Overlay:
             return self._apply_row(op)
         if isinstance(op, DeleteAll):
             return max([self._apply(Delete(key)) for key in self._all_of(op)], default=0)
+        if isinstance(op, PutAlike):
+            return max([self._apply(each) for each in alike.each(op)], default=0)
         found = self.get(op.key)
         revision = found.revision if found is not None else 0
         if op.expect is not None and op.expect != revision:

@@ -8,23 +8,23 @@ example, has its turn like everybody else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from apiserver.model import paths
-from apiserver.model.identity import logical_cluster_name, uid_bytes
+from apiserver.model.identity import logical_cluster_names, uids_in, uids_named
 from apiserver.model.keys import Internal, Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.model.tables import Table
 from apiserver.registry import workspacerow
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.registry.workspacerow import AroundPlace
-from apiserver.storage.protocol import NEVER, Op, Put, PutRow
-from apiserver.storage.templates import Filled, Kind, kinds_of, text_bytes
+from apiserver.storage.protocol import AlikeObjects, Put, PutAlike, PutRow
+from apiserver.storage.templates import Filled, Kind, kinds_of, text_bytes, texts_bytes
 from reconciler.layout.tree import LONGEST_PATH
 from reconciler.layout.whereabouts import Bare
 from reconciler.loading.case import Case, Coming, Verdict
 from reconciler.loading.cases import Cases
-from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
+from reconciler.loading.changeset import each_of
 from reconciler.loading.step import StepTarget
 from reconciler.loading.world import World
 from reconciler.plan import system
@@ -36,9 +36,11 @@ _SHAPE = (
     (Kind.UID, Kind.TIME, Kind.TEXT, Kind.COMMIT, Kind.TEXT),
 )
 """What is a workspace's own of its namespace, its LogicalCluster and its Workspace (see appearing)."""
-_UID = 16
+_NAMESPACE = Key("namespaces", "", "", "default")
+_CLUSTER = Key(LOGICAL_CLUSTERS, "", "", "cluster")
+_WORKSPACE = Key(WORKSPACES, "", "", "")
+_UID, _TIME = 16, 5
 """Bytes."""
-_tuple = tuple.__new__
 _LONGEST = 1000
 """Bytes of a file's path: a longer one may not be put into a template."""
 
@@ -49,6 +51,8 @@ class Siblings:
     def __init__(self, fleet: str, target: StepTarget, world: World, cases: Cases) -> None:
         self._fleet, self._target, self._world, self._cases = fleet, target, world, cases
         self._stamps: dict[tuple[str, bytes], _Stamp] = {}
+        self.learned = 0
+        """How often it was found out how to stamp some."""
 
     @property
     def are_possible(self) -> bool:
@@ -70,25 +74,40 @@ class Siblings:
         at = parent.path, bare.common
         known = self._stamps.get(at)
         if known is not None and known.parent is parent:
-            known.sure = known.sure or known.changes(case.path, bare) == verdict.changes
+            if not known.sure and next(each_of(known.stamped([(case.path, bare)]))) == verdict.changes:
+                known.sure = True
+                self.learned += 1
             if known.sure:
                 return
         stamp = _Stamp.of(self._fleet, case, verdict, parent)
         if stamp is not None:
             self._stamps[at] = stamp
 
-    def changes(self, path: str) -> WorkspaceChanges | None:
-        """What a workspace comes to that was not judged in this step, nor any that it stands in waits to be; None where
-        its verdict has to tell."""
-        bare, above, world = self._cases.places.bare(path), paths.parent(path), self._world
-        parent = world.record(above) if bare is not None and above is not None else None
-        stamp = self._stamps.get((parent.path, bare.common)) if parent is not None and bare is not None else None
-        if stamp is None or bare is None or not stamp.sure or stamp.parent is not parent:
-            return None
-        if world.is_judged(path) or world.standing(path) is not None or self._target.secrets(path):
-            return None
-        is_usual = path not in self._target.tree.duplicates and _is_usual(path, bare.directory)
-        return stamp.changes(path, bare) if is_usual else None
+    def stamped(self, some: Iterable[str], waits: Callable[[str], bool]) -> Iterator[PutAlike]:
+        """What those of some workspaces come to that were not judged in this step and that are like others; the rest
+        have verdicts that tell. `waits`: whether one, or any that it stands in, waits to be judged."""
+        by_stamp: dict[tuple[str, bytes], list[tuple[str, Bare]]] = {}
+        bare = self._cases.places.bare
+        for path in some:
+            found = bare(path)
+            if found is not None:
+                by_stamp.setdefault((path.rpartition(":")[0], found.common), []).append((path, found))
+        for at, those in by_stamp.items():
+            stamp = self._stamps.get(at)
+            if stamp is None or not stamp.sure or waits(at[0]) or stamp.parent is not self._world.record(at[0]):
+                continue
+            usual = [each for each in those if self._is_new(each[0])]
+            if not _are_usual(usual):
+                usual = [each for each in usual if _are_usual([each])]
+            if usual:
+                yield stamp.stamped(usual)
+
+    def _is_new(self, path: str) -> bool:
+        """Whether nothing is known of it that is not known of its siblings."""
+        world, target = self._world, self._target
+        if world.is_judged(path) or world.standing(path) is not None:
+            return False
+        return path not in target.tree.duplicates and not target.secrets(path)
 
 
 class _Stamp:
@@ -101,13 +120,14 @@ class _Stamp:
         assert case.directory.manifest is not None
         self.sure = False
         self.parent = parent
-        self._fleet, self._origin, self._commit = fleet, case.origin, str(case.origin)
+        self._fleet, self._origin = fleet, case.origin
         self._file = case.directory.manifest.name
         self._above = text_bytes(parent.cluster)
-        self._namespace, self._cluster, self._workspace = (each.template for each in objects)
-        self._time = objects[0].parameters[_UID:]
+        self._templates = [each.template for each in objects]
+        self._time = objects[0].parameters[_UID : _UID + _TIME]
         self._id = bytes.fromhex(case.origin.id)
         self._row = row
+        self._shortening = workspacerow.Shortening(parent.path)
 
     @staticmethod
     def of(fleet: str, case: Case, verdict: Verdict, parent: WorkspaceRecord) -> _Stamp | None:
@@ -119,31 +139,52 @@ class _Stamp:
         [row] = (workspacerow.around_place(op.value) for op in verdict.changes.also if isinstance(op, PutRow))
         return _Stamp(fleet, case, parent, forms, row) if row is not None else None
 
-    def changes(self, path: str, bare: Bare) -> WorkspaceChanges:
-        name, fleet = paths.base(path), self._fleet
-        cluster = logical_cluster_name(fleet, path, self._origin)
-        file, own = text_bytes(joined(bare.directory, self._file)), text_bytes(cluster)
-        short = workspacerow.shortened(path, bare.directory)
-        said = text_bytes(path), text_bytes(name), self._above
-        made = [
-            self._made(("namespaces", cluster, "", "default"), self._namespace, ()),
-            self._made((LOGICAL_CLUSTERS, cluster, "", "cluster"), self._cluster, said),
-            self._made((WORKSPACES, self.parent.cluster, "", name), self._workspace, (own, self._id, file)),
-        ]
-        also: list[Op] = [
-            Put(Key(Internal.WORKSPACE, cluster, "", ""), f"{path}\n{short}".encode()),
-            PutRow(Table.WORKSPACES, path, self._row.of(cluster, short)),
-        ]
-        return WorkspaceChanges(path, ChangeKind.CREATED, made, also=also, new=True)
+    def stamped(self, some: Sequence[tuple[str, Bare]]) -> PutAlike:
+        """Of workspaces, by their paths and where they stand. It is made column by column: what is done for each of
+        them is most of what it costs."""
+        fleet, origin, above = self._fleet, self._origin, self.parent.cluster
+        places, names = [path for path, _ in some], [path.rpartition(":")[2] for path, _ in some]
+        directories = [bare.directory for _, bare in some]
+        clusters = logical_cluster_names(fleet, places, origin)
+        shorts = list(map(self._shortening.of, names, directories))
+        files = texts_bytes([joined(directory, self._file) for directory in directories])
+        said = zip(texts_bytes(places), texts_bytes(names), strict=True)
+        own = zip(texts_bytes(clusters), files, strict=True)
+        namespaces = [uid + self._time for uid in uids_in(fleet, _NAMESPACE, origin, clusters)]
+        of_cluster = zip(uids_in(fleet, _CLUSTER, origin, clusters), said, strict=True)
+        of_workspace = zip(uids_named(fleet, _WORKSPACE._replace(cluster=above), origin, names), own, strict=True)
+        values = (
+            namespaces,
+            [uid + self._time + path + name + self._above for uid, (path, name) in of_cluster],
+            [uid + self._time + cluster + self._id + file for uid, (cluster, file) in of_workspace],
+        )
+        placed = [f"{path}\n{short}".encode() for path, short in zip(places, shorts, strict=True)]
+        return PutAlike(
+            clusters,
+            names,
+            (
+                *map(self._column, (_NAMESPACE, _CLUSTER, _WORKSPACE), self._templates, values),
+                AlikeObjects(Internal.WORKSPACE, None, "", "", b"", placed),
+            ),
+            Table.WORKSPACES,
+            list(zip(places, map(self._row.of, clusters, shorts), strict=True)),
+        )
 
-    def _made(self, at: tuple[str, str, str, str], template: bytes, own: Iterable[bytes]) -> ObjectChange:
-        key = _tuple(Key, at)
-        parameters = b"".join((uid_bytes(self._fleet, key, self._commit), self._time, *own))
-        put = _tuple(Put, (key, b"", NEVER, b"", _tuple(Filled, (template, parameters))))
-        return _tuple(ObjectChange, (ChangeKind.CREATED, put, ()))
+    def _column(self, at: Key, template: bytes, values: list[bytes]) -> AlikeObjects:
+        is_above = at is _WORKSPACE
+        cluster, name = (self.parent.cluster, None) if is_above else (None, at.name)
+        return AlikeObjects(at.resource, cluster, at.namespace, name, template, values)
 
 
-def _is_usual(path: str, directory: str) -> bool:
-    """Whether nothing can be wrong with a workspace's place, or ship for it, that is not so with its sibling's."""
-    fits = paths.is_name(paths.base(path)) and len(path) <= LONGEST_PATH and path not in system.shipped_workspaces()
-    return fits and len(directory) < _LONGEST and directory.isprintable() and directory.isascii()
+def _are_usual(some: Sequence[tuple[str, Bare]]) -> bool:
+    """Whether nothing can be wrong with the place of any of them, or ship for it, that is not so with its siblings'."""
+    places, directories = [path for path, _ in some], [bare.directory for _, bare in some]
+    together = "".join(directories)
+    return (
+        together.isascii()
+        and together.isprintable()
+        and max(map(len, directories), default=0) < _LONGEST
+        and max(map(len, places), default=0) <= LONGEST_PATH
+        and paths.are_names(map(paths.base, places))
+        and not {*places}.intersection(system.shipped_workspaces())
+    )

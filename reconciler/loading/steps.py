@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import Enum
 from functools import partial
 from itertools import chain
+from operator import methodcaller
 from types import MethodType
 from typing import ParamSpec, TypeVar
 from weakref import ref
@@ -18,7 +19,7 @@ from weakref import ref
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.failures import described
-from apiserver.model.identity import name_order
+from apiserver.model.identity import name_orders
 from apiserver.model.keys import Key
 from apiserver.registry import tree
 from reconciler.layout.compare import Touched, touched
@@ -26,7 +27,7 @@ from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import feeds, keptschemas, untold
 from reconciler.loading.case import Case, Needs, Verdict
 from reconciler.loading.cases import Cases
-from reconciler.loading.changeset import ChangeSet, WorkspaceChanges
+from reconciler.loading.changeset import ChangeSet, WorkspaceChanges, each_of
 from reconciler.loading.expected import ExpectedRenderings
 from reconciler.loading.followers import naming
 from reconciler.loading.guard import Guard
@@ -57,6 +58,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _RETRIES = 20
+_PIECE = 64
+"""Workspaces among which those that are alike are looked for: others are served after so many at the latest."""
 _ROUNDS = 20
 """How often one step judges a workspace anew for others."""
 
@@ -163,18 +166,30 @@ class Stepper:
 
     def _take(self, waiting: list[str]) -> None:
         """Judges workspaces, those last that have to be waited for."""
-        late, alike = [], self._may_be_alike()
-        for path in waiting:
-            if not self._expected.is_there(path):
-                late.append(path)
-                continue
-            if not alike or not self._stamp(path):
-                self._turns.take(path)
-            self.pause()
+        late = list[str]()
+        for at in range(0, len(waiting), _PIECE):
+            late += self._take_piece(waiting[at : at + _PIECE])
         for path in late:
             self._expected.wait(path, self.pause)
             self._turns.take(path)
             self.pause()
+
+    def _take_piece(self, some: list[str]) -> list[str]:
+        """Judges workspaces but those that have to be waited for. Who is like others is looked for again each time
+        there is something new to go by."""
+        late, siblings = list[str](), self._siblings
+        known = -1 if self._may_be_alike() else siblings.learned
+        while some:
+            if known != siblings.learned:
+                known, some = siblings.learned, self._stamp(some)
+                continue
+            path, *some = some
+            if not self._expected.is_there(path):
+                late.append(path)
+                continue
+            self._turns.take(path)
+            self.pause()
+        return late
 
     def _concerned(self, before: WorkspaceTree, also: Iterable[str]) -> tuple[list[str], list[str]]:
         """The paths of workspaces to judge, and of those that go."""
@@ -204,13 +219,14 @@ class Stepper:
         )
         self._expected.begin(self._target.tree, map(self._cases.find, rendered))
         others = sorted(chain(found.changed, further), key=paths.depth)
-        return sorted(chain(others, self._side_by_side(found.appeared)), key=lambda path: paths.depth(path)[0]), going
+        return sorted(chain(others, self._side_by_side(found.appeared)), key=methodcaller("count", ":")), going
 
     def _side_by_side(self, appeared: Collection[str]) -> list[str]:
         """In the order in which they will stand in the store, so that what is written together touches few of its
         pages: of many workspaces that is half of what goes to disk."""
-        fleet, commit = self._site.fleet, self._target.moment.commit
-        return sorted(appeared, key=lambda path: name_order(fleet, path, commit))
+        some = [*appeared]
+        orders = name_orders(self._site.fleet, some, self._target.moment.commit)
+        return [path for _, path in sorted(zip(orders, some, strict=True))]
 
     def _stands(self, path: str) -> str:
         record = self._world.record(path)
@@ -362,27 +378,35 @@ class Stepper:
     def _may_be_alike(self) -> bool:
         return self._siblings.are_possible and not (self._kept.tops or self._moves.are_there or self._leavers.paths)
 
-    def _stamp(self, path: str) -> bool:
-        """Whether a workspace has what a sibling has that is like it: then it needs no turn."""
-        is_new = path in self._pending and path not in self._forced and path not in self._attempts
-        changes = self._siblings.changes(path) if is_new and not self._waits_above(path) else None
-        if changes is None:
-            return False
-        del self._pending[path]
-        self._world.appeared(path, changes.row)
-        self.done.add(changes)
-        self._cases.forget(path)
-        if not self._writes.keeps(changes):
-            self._again(self._writes.add(changes))
-        self._progress(self.done.judged)
-        return True
+    def _stamp(self, some: list[str]) -> list[str]:
+        """Has those of some workspaces that are like others have what these have: they need no turn. Who is left."""
+        pending, others = self._pending, (self._forced, self._attempts)
+        may_be = [path for path in some if path in pending and not any(path in each for each in others)]
+        for op in self._siblings.stamped(may_be, self._waits_in):
+            paths = [path for path, _ in op.rows]
+            for path in paths:
+                del pending[path]
+            self._world.appeared(op.rows)
+            self.done.add_alike(op)
+            self._cases.forget_all(paths)
+            if self._writes.keeps_back:
+                for changes in each_of(op):
+                    self._writes.keeps(changes)
+            else:
+                self._again(self._writes.add_alike(op))
+            self._progress(self.done.judged)
+        left = [path for path in some if path in pending]
+        if len(left) < len(some):
+            self.pause()
+        return left
 
-    def _waits_above(self, path: str) -> bool:
-        above = paths.parent(path)
-        while above is not None:
-            if above in self._pending:
+    def _waits_in(self, path: str) -> bool:
+        """Whether a workspace, or any that it stands in, waits to be judged."""
+        at: str | None = path
+        while at is not None:
+            if at in self._pending:
                 return True
-            above = paths.parent(above)
+            at = paths.parent(at)
         return False
 
     # -- judging, when it is a workspace's turn
@@ -512,6 +536,8 @@ class Stepper:
         self._again_as_one_of(self._forced, path)
 
     def _again_as_one_of(self, those: set[str], path: str) -> None:
+        if path in self._target.staying:
+            return
         if self._passed(path) not in (NONE, self._target.moment.commit):
             self.done.later.add(path)
             return

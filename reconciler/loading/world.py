@@ -8,7 +8,7 @@ is judged again once it is settled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
 import orjson
@@ -120,11 +120,12 @@ class World:
         self._records[record.path] = record
         self._judged.add(record.path)
 
-    def appeared(self, path: str, row: bytes) -> None:
-        """The same of a workspace that is new, by the row that is written."""
-        self._read.pop(path, None)
-        self._records[path] = row
-        self._judged.add(path)
+    def appeared(self, rows: Sequence[tuple[str, bytes]]) -> None:
+        """The same of workspaces that are new, by the rows that are written."""
+        self._records.update(rows)
+        for path, _ in rows:
+            self._read.pop(path, None)
+            self._judged.add(path)
 
     def written(self, path: str) -> None:
         """The store has what the step made of the workspace: whoever asks reads it there."""

@@ -21,8 +21,9 @@ from apiserver.model.tables import Table, row_key
 from apiserver.registry import codec, tree
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord
+from apiserver.storage import alike
 from apiserver.storage.lmdb import open_store
-from apiserver.storage.protocol import Change, Op, Put, RowOp, Store
+from apiserver.storage.protocol import Change, Check, Delete, Op, Put, Store
 from apiserver.stores import DECLARED
 from reconciler.loading import consumers
 from reconciler.loading.changeset import together
@@ -261,7 +262,7 @@ class LoadedFleet:
         key, store, write = self.key(path, resource, name), self.store, self.store.write
 
         def late(*ops: Op) -> Future[list[int]]:
-            if any(not isinstance(op, RowOp) and op.key == key for op in ops):
+            if any(isinstance(op, Put | Delete | Check) and op.key == key for op in alike.expanded(ops)[0]):
                 store.write = write  # type: ignore[method-assign]
                 self.update(key, change)
             return write(*ops)

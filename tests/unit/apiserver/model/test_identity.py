@@ -66,14 +66,24 @@ def test_base36_of_a_number_is_padded_and_cut() -> None:
     assert identity.base36(36**3 + 1, 3) == "001"
 
 
-def test_a_uid_as_bytes_is_the_same() -> None:
-    for number in range(200):
-        key, origin = Key("namespaces", f"c{number}", "", "default"), own(f"{number:040x}")
-        made = uuid.UUID(bytes=identity.uid_bytes("fleet", key, str(origin)))
-        assert str(made) == identity.object_uid("fleet", key, origin)
+def test_uids_of_many_are_those_of_each() -> None:
+    some, origin = [f"c{number}" for number in range(200)], own("a1" * 20)
+    for key in (Key("namespaces", "cluster", "", "default"), Key("workspaces.tenancy.kcp.io", "cluster", "", "name")):
+        inside = [identity.object_uid("fleet", key._replace(cluster=each), origin) for each in some]
+        named = [identity.object_uid("fleet", key._replace(name=each), origin) for each in some]
+        assert [str(uuid.UUID(bytes=each)) for each in identity.uids_in("fleet", key, origin, some)] == inside
+        assert [str(uuid.UUID(bytes=each)) for each in identity.uids_named("fleet", key, origin, some)] == named
+
+
+def test_names_of_many_logical_clusters_are_those_of_each() -> None:
+    paths, origin = [f"root:w{number}" for number in range(2000)], own("a" * 40)
+    each = [identity.base36_sha224(f"fleet\0{path}\0{'a' * 40}", 16) for path in paths]
+    assert identity.logical_cluster_names("fleet", paths, origin) == each
 
 
 def test_names_of_logical_clusters_have_numbers_in_their_order() -> None:
     paths, origin = [f"root:w{number}" for number in range(2000)], own("a" * 40)
-    by_number = sorted(paths, key=lambda path: identity.name_order("fleet", path, origin))
-    assert by_number == sorted(paths, key=lambda path: identity.logical_cluster_name("fleet", path, origin))
+    by_number = sorted(zip(identity.name_orders("fleet", paths, origin), paths, strict=True))
+    assert [path for _, path in by_number] == sorted(
+        paths, key=lambda path: identity.logical_cluster_name("fleet", path, origin)
+    )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apiserver.model.keys import Key
-from apiserver.storage.templates import Kind, Parameter, cut, fill, may_say
+from apiserver.storage.templates import Kind, Parameter, cut, fill, may_say, text_bytes, texts_bytes
 
 UID = "b39f388e-9277-5f55-a6c2-6979f1a8efac"
 COMMIT = "e08dbb1b9697493dac67bc7b08d7b53a0a1e8328"
@@ -87,3 +87,8 @@ def test_more_parameters_than_can_be_named_stay_in_the_text() -> None:
     found = cut(key, value, [(Kind.TEXT, text) for text in said])
     assert found is not None
     assert fill(found.template, key, found.parameters) == value
+
+
+@given(st.lists(texts) | st.lists(st.sampled_from(["a", "root:b", "workspaces/root/c"])))
+def test_texts_of_many_are_kept_as_each_is(some: list[str]) -> None:
+    assert texts_bytes(some) == [text_bytes(text) for text in some]

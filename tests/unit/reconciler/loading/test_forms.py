@@ -83,7 +83,7 @@ def test_all_but_the_first_come_from_forms(fleet: LoadedFleet, monkeypatch: pyte
         return found
 
     monkeypatch.setattr(Forms, "put", spy)
-    monkeypatch.setattr(Siblings, "changes", lambda *_: None)
+    monkeypatch.setattr(Siblings, "stamped", lambda *_: ())
     fleet.commit({f"{R}/n{number}/workspace.yaml": workspace({"team": "seven"}) for number in range(5)})
     assert len([key for key in made if key.resource == "workspaces.tenancy.kcp.io"]) == 4
     assert {key.resource for key in made} == {

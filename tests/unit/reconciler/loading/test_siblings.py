@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,7 +24,8 @@ from apiserver.model.keys import Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.model.tables import Table
 from apiserver.registry.tree import put_workspace, workspace_at
-from apiserver.storage.protocol import Put
+from apiserver.storage.lmdb_alike import AlikeRows
+from apiserver.storage.protocol import Put, PutAlike
 from reconciler.loading import handover
 from reconciler.loading.newcomers import Newcomers
 from reconciler.loading.settled import SettledWorld
@@ -45,20 +47,21 @@ USUAL = workspace("universal")
 
 def spied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths of those that are stamped from now on, and count."""
-    found, changes = list[str](), Siblings.changes
+    found, stamped = list[str](), Siblings.stamped
 
-    def spy(siblings: Siblings, path: str) -> Any:
-        made = changes(siblings, path)
-        found.extend([path] if made is not None else ())
-        return made
+    def spy(*args: Any) -> Iterator[PutAlike]:
+        for op in stamped(*args):
+            found.extend(path for path, _ in op.rows)
+            yield op
 
-    monkeypatch.setattr(Siblings, "changes", spy)
+    monkeypatch.setattr(Siblings, "stamped", spy)
     return found
 
 
 def everything(fleet: LoadedFleet) -> tuple[Any, ...]:
-    """What was done, in its order, but for the revisions' numbers; all objects and rows."""
+    """What was done to each object, in its order; all objects and rows."""
     done = [(tuple(each.key), each.value, each.previous) for each in fleet.all_changes()]
+    done.sort(key=itemgetter(0))  # those that are alike come together
     return (
         done,
         fleet.everything(),
@@ -69,7 +72,7 @@ def everything(fleet: LoadedFleet) -> tuple[Any, ...]:
 def loaded(directory: Path, commits: Iterable[Files], *, stamped: bool) -> Any:
     with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
         if not stamped:
-            patch.setattr(Siblings, "changes", lambda *_: None)
+            patch.setattr(Siblings, "stamped", lambda *_: ())
         fleet = LoadedFleet(directory / str(stamped), keys=directory / "keys")
         stack.callback(fleet.close)
         for files in commits:
@@ -124,6 +127,20 @@ def test_of_those_that_are_alike_few_have_a_verdict(fleet: LoadedFleet, monkeypa
     fleet.commit(files(("team", USUAL, [f"n{number}" for number in range(40)], False, "")))
     assert len(stamped) >= 36
     assert {fleet.record(f"root:team:n{number}").served for number in range(40)} == {True}
+
+
+def test_the_store_takes_them_together(fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No index that is declared looks into what each of them says."""
+    usual, is_usual = list[bool](), AlikeRows.is_usual
+
+    def spy(alike: AlikeRows) -> bool:
+        usual.append(is_usual(alike))
+        return usual[-1]
+
+    monkeypatch.setattr(AlikeRows, "is_usual", spy)
+    fleet.commit(files(("team", USUAL, [f"n{number}" for number in range(40)], False, "")))
+    assert usual
+    assert all(usual)
 
 
 def test_a_recovery_finds_them(fleet: LoadedFleet, another: Another) -> None:
@@ -204,7 +221,7 @@ def test_the_record_of_one_that_is_stamped_is_known_before_and_after_it_is_writt
     world, record = SettledWorld(fleet.store), fleet.record("root:a")
     put = put_workspace(replace(record, path="root:new"))
     assert world.record("root:new") is None
-    world.appeared("root:new", put.value)
+    world.appeared([("root:new", put.value)])
     before = world.record("root:new")
     fleet.store.write(put).result()
     world.written("root:new")
