@@ -28,7 +28,7 @@ WORKSPACES ?= 10000
 ROUNDS ?= 20
 HISTORIES := $(addprefix tests/unit/reconciler/,loading/test_histories.py loading/test_shown.py \
   loading/test_lost_copies.py loading/test_pin_histories.py loading/test_overtaking.py loading/test_encrypted_histories.py \
-  loading/proposals/test_proposal_histories.py syncing/test_withdrawals.py commands/test_servers.py \
+  loading/proposals/test_proposal_histories.py syncing/test_withdrawals.py commands/servers \
   controllers/test_workspace_histories.py drilling/test_drill_histories.py viewing/test_fillings.py) $(addprefix tests/unit/apiserver/serving/,test_tenants.py \
   test_tenant_rights.py)
 PYTEST_ARGS ?=

@@ -10,6 +10,7 @@ what they would have to remember otherwise. A term is made of what stands in the
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -25,6 +26,16 @@ from apiserver.storage.protocol import Change
 
 Object = dict[str, Any]
 
+_HANDS = 2
+"""Values at hand in a change: what was there and what comes."""
+
+
+@lru_cache(_HANDS)
+def _read(value: bytes) -> Any:
+    """Once for all indexes that look at it, so nobody may change what it gives."""
+    return orjson.loads(value)
+
+
 TOKEN_TYPE = "kubernetes.io/service-account-token"
 TOKEN_ACCOUNT = "kubernetes.io/service-account.name"
 
@@ -36,7 +47,7 @@ def owner(cluster: str, uid: str) -> str:
 
 
 def _owners(key: Key, value: bytes) -> Iterable[str]:
-    references = orjson.loads(value)["metadata"].get("ownerReferences") or ()
+    references = _read(value)["metadata"].get("ownerReferences") or ()
     return {owner(key.cluster, r["uid"]) for r in references if isinstance(r.get("uid"), str) and r["uid"]}
 
 
@@ -45,7 +56,7 @@ OWNERS = Index("owners", 1, _owners, b'"ownerReferences":[')
 
 
 def _ending(key: Key, value: bytes) -> Iterable[str]:
-    return (key.resource,) if orjson.loads(value)["metadata"].get("deletionTimestamp") else ()
+    return (key.resource,) if _read(value)["metadata"].get("deletionTimestamp") else ()
 
 
 ENDING = Index("ending", 1, _ending, b'"deletionTimestamp":')
@@ -59,7 +70,7 @@ def written(resource: str, at: str) -> str:
 
 
 def _written(key: Key, value: bytes) -> Iterable[str]:
-    metadata = orjson.loads(value)["metadata"]
+    metadata = _read(value)["metadata"]
     # What the server says, not the client: whoever dates an Event into the future would keep it for ever.
     told = [metadata.get("creationTimestamp"), *(e.get("time") for e in metadata.get("managedFields") or ())]
     times = [clock.parse(text) for text in told if text]
@@ -76,7 +87,7 @@ def account(cluster: str, namespace: str, name: str) -> str:
 
 
 def _tokens(key: Key, value: bytes) -> Iterable[str]:
-    secret = orjson.loads(value)
+    secret = _read(value)
     name = (secret["metadata"].get("annotations") or {}).get(TOKEN_ACCOUNT)
     return (account(key.cluster, key.namespace, name),) if secret.get("type") == TOKEN_TYPE and name else ()
 
@@ -86,7 +97,7 @@ TOKENS = Index("tokens", 1, _tokens, f'"{TOKEN_TYPE}"'.encode(), frozenset({"sec
 
 
 def _runs(key: Key, value: bytes) -> Iterable[str]:
-    annotations = orjson.loads(value)["metadata"].get("annotations") or {}
+    annotations = _read(value)["metadata"].get("annotations") or {}
     return (key.cluster,) if annotations.get(marks.RUNS_ON) else ()
 
 
@@ -112,7 +123,7 @@ def looks(path: str) -> str:
 
 
 def _placed(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
-    placement = orjson.loads(value)
+    placement = _read(value)
     annotations = placement["metadata"].get("annotations") or {}
     target, path = annotations.get(marks.SYNC_TARGET), (placement.get("spec") or {}).get("locationWorkspace")
     yield from (leaves(each) for each in annotations.get(marks.LEAVING, "").split(",") if each)
@@ -132,7 +143,7 @@ def schema(cluster: str, name: str, uid: str) -> str:
 
 
 def _bound(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
-    status = orjson.loads(value).get("status") or {}
+    status = _read(value).get("status") or {}
     cluster = status.get("apiExportClusterName", "")
     named = (bound["schema"] for bound in status.get("boundResources") or ())
     return {schema(cluster, each["name"], each.get("UID", "")) for each in named}
@@ -143,7 +154,7 @@ BOUND = Index("bound", 2, _bound, resources=frozenset({"apibindings.apis.kcp.io"
 
 
 def _keeping(key: Key, value: bytes) -> Iterable[str]:
-    said = (orjson.loads(value).get("status") or {}).get("conditions") or ()
+    said = (_read(value).get("status") or {}).get("conditions") or ()
     return (key.cluster,) if any(each.get("reason") == KEEPS for each in said) else ()
 
 
@@ -157,7 +168,7 @@ def taken(cluster: str, export: str) -> str:
 
 
 def _taken(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
-    binding = orjson.loads(value)
+    binding = _read(value)
     status, named = binding.get("status") or {}, binding["spec"]["reference"].get("export") or {}
     if status.get("phase") != "Bound":
         return ()
@@ -174,7 +185,7 @@ def sliced(place: str, export: str) -> str:
 
 
 def _sliced(key: Key, value: bytes) -> Iterable[str]:
-    named = orjson.loads(value)["spec"]["export"]
+    named = _read(value)["spec"]["export"]
     return (sliced(named.get("path") or key.cluster, named["name"]),)
 
 
@@ -183,7 +194,7 @@ SLICED = Index("sliced", 1, _sliced, resources=frozenset({"apiexportendpointslic
 
 
 def _identities(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
-    found = (orjson.loads(value).get("status") or {}).get("identityHash")
+    found = (_read(value).get("status") or {}).get("identityHash")
     return (found,) if found else ()
 
 
@@ -199,7 +210,7 @@ def waiting(cluster: str, resource: str = "") -> str:
 def _finalizers(key: Key, value: bytes) -> Iterable[str]:
     if value.count(_FINALIZERS) == 1 and b'"spec":{' + _FINALIZERS in value:
         return ()  # a namespace's own, which every one has
-    return (waiting(key.cluster, key.resource),) if orjson.loads(value)["metadata"].get("finalizers") else ()
+    return (waiting(key.cluster, key.resource),) if _read(value)["metadata"].get("finalizers") else ()
 
 
 _FINALIZERS = b'"finalizers":['
@@ -208,7 +219,7 @@ FINALIZERS = Index("finalizers", 1, _finalizers, _FINALIZERS, by_form=True)
 
 
 def _inactive(key: Key, value: bytes) -> Iterable[str]:
-    annotations = orjson.loads(value)["metadata"].get("annotations") or {}
+    annotations = _read(value)["metadata"].get("annotations") or {}
     return (key.cluster,) if is_inactive(annotations) else ()
 
 
@@ -225,7 +236,7 @@ def turns_inactive(change: Change) -> bool:
 
 
 def _requiring(key: Key, value: bytes) -> Iterable[str]:
-    annotations = orjson.loads(value)["metadata"].get("annotations") or {}
+    annotations = _read(value)["metadata"].get("annotations") or {}
     return (key.cluster,) if annotations.get(marks.REQUIRED_GROUPS) else ()
 
 
@@ -234,7 +245,7 @@ REQUIRING = Index("requiring", 1, _requiring, f'"{marks.REQUIRED_GROUPS}"'.encod
 
 
 def _aggregated(key: Key, value: bytes) -> Iterable[str]:
-    return (key.cluster,) if orjson.loads(value).get("aggregationRule") is not None else ()
+    return (key.cluster,) if _read(value).get("aggregationRule") is not None else ()
 
 
 AGGREGATED = Index(
@@ -249,7 +260,7 @@ def mounted(cluster: str, name: str) -> str:
 
 
 def _mounts(key: Key, value: bytes) -> Iterable[str]:
-    return (mounted(key.cluster, orjson.loads(value)["spec"]["mount"]["ref"]["name"]),)
+    return (mounted(key.cluster, _read(value)["spec"]["mount"]["ref"]["name"]),)
 
 
 MOUNTS = Index("mounts", 1, _mounts, b'"mount":{', frozenset({"workspaces.tenancy.kcp.io"}))
@@ -260,7 +271,7 @@ def _awaiting(lifecycle: Lifecycle) -> Index:
     """What it looks for is quoted, so that of many of one form it is seen at a glance that they wait for nobody."""
 
     def terms(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
-        obj = orjson.loads(value)
+        obj = _read(value)
         return {name for name in lifecycle.left(obj) if lifecycle.awaits(obj, name)}
 
     hint = f'"{lifecycle.field}":['.encode()
@@ -280,7 +291,7 @@ SECRETS_LOCKED = "SecretsLocked"
 
 
 def _amiss(key: Key, value: bytes) -> Iterable[str]:
-    told = (orjson.loads(value).get("status") or {}).get("conditions") or ()
+    told = (_read(value).get("status") or {}).get("conditions") or ()
     wrong = {each.get("type") for each in told if each.get("status") == "False"}
     if key.resource == PLACEMENTS:
         return (PLACEMENT_AMISS,) if wrong & OF_PLACEMENTS else ()
@@ -293,7 +304,7 @@ whose source is not followed or not written to."""
 
 
 def _locked(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
-    told = (orjson.loads(value).get("status") or {}).get("conditions") or ()
+    told = (_read(value).get("status") or {}).get("conditions") or ()
     return (LOCKED,) if any(each.get("reason") == SECRETS_LOCKED for each in told) else ()
 
 

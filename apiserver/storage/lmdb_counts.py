@@ -67,6 +67,11 @@ class Counted:
         for resource in resources:
             self._totals[resource] = self._totals.get(resource, 0) + len(clusters)
 
+    def gone(self, cluster: str, resource: bytes, count: int) -> None:
+        """So many objects of one resource (its id) of a workspace are deleted."""
+        numbers = self._clusters.setdefault(cluster.encode(), {})
+        numbers[resource] = numbers.get(resource, 0) - count
+
     def mark(self, full: bytes, revision: int) -> None:
         cluster = _cluster_of(full)
         self._clusters.setdefault(cluster, {})

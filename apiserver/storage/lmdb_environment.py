@@ -26,7 +26,7 @@ from apiserver.storage.lmdb_library import Part, Resized, Ruined, Transaction, o
 
 log = logging.getLogger(__name__)
 
-FORMAT: Final = b"5"
+FORMAT: Final = b"6"
 """Counted up where what stands in the files means something else than before. A store of an older one is built anew, a
 newer one is left alone, so whatever comes later keeps to this: the row `format` of the table `state` is a number."""
 _ROW: Final = struct.Struct(">QQQQQ")

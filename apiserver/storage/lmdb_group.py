@@ -20,12 +20,14 @@ from apiserver.storage import alike, limits
 from apiserver.storage import lmdb_indexes as indexes
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
+from apiserver.storage import lmdb_templates as templates
 from apiserver.storage.declared import Index
 from apiserver.storage.lmdb_alike import AlikeRows, Upkeep
 from apiserver.storage.lmdb_counts import Counted, counts
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State
 from apiserver.storage.lmdb_library import Transaction
 from apiserver.storage.lmdb_retention import Retention
+from apiserver.storage.lmdb_sweep import Gone, all_of
 from apiserver.storage.lmdb_templates import References
 from apiserver.storage.protocol import (
     ABSENT,
@@ -74,8 +76,8 @@ class Under(NamedTuple):
 
 
 class _Effect(NamedTuple):
-    """What an op does once its call is known to pass. `put` None: deletion; `whole`: the record, b"" where nothing but
-    `put.like` says it; `marked`: of a marked resource."""
+    """What an op does once its call is known to pass. `previous`: as it stands; `put` None: deletion; `whole`: the
+    record, b"" where nothing but `put.like` says it; `marked`: of a marked resource."""
 
     key: Key
     full: bytes
@@ -84,6 +86,11 @@ class _Effect(NamedTuple):
     whole: bytes
     revision: int
     marked: bool
+
+    @property
+    def last(self) -> int:
+        """The revision at its end."""
+        return self.revision
 
     @property
     def like(self) -> Filled | None:
@@ -98,6 +105,30 @@ class _Effect(NamedTuple):
     def encoded(self, put: Put) -> bytes:
         """As it is stored without a template. Only to be asked for where it is needed: it may have to be made."""
         return self.whole or layout.encode_object(self.revision, put.stamp, put.value)
+
+
+class _Entries:
+    """What a call adds to the log: its entries, and for each record that stood there the entry that took it away."""
+
+    __slots__ = ("entries", "following", "size")
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[bytes, bytes]] = []
+        self.following: list[tuple[bytes, bytes]] = []
+        self.size = 0
+
+    def add(self, revision: int, full: bytes, deletion: int, previous: bytes | None) -> None:
+        number, entry = layout.U64.pack(revision), layout.encode_entry(full, deletion, previous)
+        self.size += len(entry)
+        self.entries.append((number, entry))
+        if previous is not None:
+            self.following.append((previous[:8], number))
+
+    def write(self, env: LmdbEnvironment, txn: Transaction) -> None:
+        if self.entries:
+            txn.cursor(db=env.log).putmulti(self.entries, append=True)
+        if self.following:
+            txn.cursor(db=env.next).putmulti(self.following)
 
 
 class Group:
@@ -139,46 +170,78 @@ class Group:
         found = AlikeRows(self._env, self._txn, kept, ops[0])
         return found if found.is_usual() else None
 
-    def _apply(self, effects: list[_Effect], *, logged: bool) -> None:
-        state, put, size, last_marked = self._state, self._txn.put, 0, self._state.marked
-        entries, objects = list[tuple[bytes, bytes]](), list[tuple[bytes, bytes]]()
+    def _apply(self, effects: list[_Effect | Gone], *, logged: bool) -> None:
+        entries, objects, taken = _Entries(), list[tuple[bytes, bytes]](), dict[bytes, bytes]()
+        state, number, last_marked = self._state, self._counted.number, self._state.marked
         for effect in effects:
-            key, full, previous, _, _, revision, marked = effect
-            for index in self._concerned(effect):
-                indexes.change(self._env, self._txn, index, indexes.Changed(key, previous, effect.record))
+            if isinstance(effect, Gone):
+                last_marked = max(last_marked, self._sweep(effect, entries, logged=logged))
+                continue
+            _, full, previous, _, _, revision, marked = effect
+            if taken:
+                previous = taken.pop(full, previous)
+            self._index(effect, previous)
             if marked:
                 last_marked = revision
                 self._counted.mark(full, revision)
-            self._references.release(full)
+            if previous is not None and not logged:
+                self._references.release(previous)
             if effect.put is None:
                 self._put(objects)
                 self._txn.delete(full, db=self._env.objects)
-                self._counted.number(full, -1)
+                number(full, -1)
             else:
                 like = effect.like
-                short = self._references.take(full, revision, like) if like is not None else None
+                short = self._references.take(revision, like) if like is not None else None
+                if short is not None:
+                    taken[full] = short
                 objects.append((full, short or effect.encoded(effect.put)))
                 if previous is None:
-                    self._counted.number(full, 1)
+                    number(full, 1)
             if logged:
-                number = layout.U64.pack(revision)
-                entry = layout.encode_entry(full, effect.put is None, previous)
-                size += len(entry)
-                entries.append((number, entry))
-                if previous is not None:
-                    put(previous[:8], number, db=self._env.next)
+                entries.add(revision, full, 0 if effect.put is not None else layout.DELETED, previous)
         self._put(objects)
-        if entries:
-            self._txn.cursor(db=self._env.log).putmulti(entries, append=True)
+        entries.write(self._env, self._txn)
         if effects:
-            end = effects[-1].revision
+            end = effects[-1].last
+            oldest = state.oldest if logged else end
             self._state = State(
-                end,
-                state.oldest if logged else end,
-                last_marked,
-                state.entries + (len(effects) if logged else 0),
-                state.size + size,
+                end, oldest, last_marked, state.entries + len(entries.entries), state.size + entries.size
             )
+
+    def _sweep(self, found: Gone, entries: _Entries, *, logged: bool) -> int:
+        """Returns the revision at which a marked object changed, if these are."""
+        objects, before, delete = self._env.objects, self._forms.before, self._txn.delete
+        resource, cluster, revision = found.resource, found.cluster, found.revision
+        for full, raw in found.rows:
+            for index in before(self._env, self._txn, resource, full, raw):
+                key = layout.split(full, resource)
+                value = templates.record(self._env, self._txn, key, raw).value
+                indexes.change(self._env, self._txn, index, indexes.Changed(key, value, None))
+            delete(full, db=objects)
+            if logged:
+                entries.add(revision, full, layout.SWEPT, raw)
+            else:
+                self._references.release(raw)
+            revision += 1
+        self._counted.gone(cluster, found.number, len(found.rows))
+        if resource not in self._env.marked:
+            return 0
+        self._counted.mark(found.rows[-1][0], revision - 1)
+        return revision - 1
+
+    def _index(self, effect: _Effect, previous: bytes | None) -> None:
+        """Brings up the indexes of which what they look for may stand in what was there or in what comes."""
+        key, full, put = effect.key, effect.full, effect.put
+        found: Collection[Index] = self._forms.concerned(key, full, put) if put is not None else ()
+        if previous is not None:
+            had = self._forms.before(self._env, self._txn, key.resource, full, previous)
+            found = [*found, *(index for index in had if index not in found)] if found else had
+        if found:
+            was = templates.record(self._env, self._txn, key, previous).value if previous is not None else None
+            changed = indexes.Changed(key, was, put.value if put is not None else None)
+            for index in found:
+                indexes.change(self._env, self._txn, index, changed)
 
     def _put(self, objects: list[tuple[bytes, bytes]]) -> None:
         """Writes them and empties the list."""
@@ -186,15 +249,7 @@ class Group:
             self._txn.cursor(db=self._env.objects).putmulti(objects)
             objects.clear()
 
-    def _concerned(self, effect: _Effect) -> Collection[Index]:
-        """The indexes of which what they look for may stand in what was there or in what comes."""
-        key, full, previous, put = effect[:4]
-        found = self._forms.concerned(key, full, put) if put is not None else ()
-        if previous is None:
-            return found
-        return [each for each in self._env.indexes.of(key.resource) if each.hint in previous or each in found]
-
-    def _check(self, ops: Sequence[Op]) -> tuple[list[int], list[_Effect], dict[bytes, bytes | None]]:
+    def _check(self, ops: Sequence[Op]) -> tuple[list[int], list[_Effect | Gone], dict[bytes, bytes | None]]:
         """The revision of each op, what to do, and the rows that are other ones then (None: gone)."""
         if PutAlike not in map(type, ops):
             return self._check_each(cast("Sequence[SingleOp]", ops))
@@ -202,10 +257,10 @@ class Group:
         revisions, effects, changed = self._check_each(single)
         return alike.last(revisions, numbers), effects, changed
 
-    def _check_each(self, ops: Sequence[SingleOp]) -> tuple[list[int], list[_Effect], dict[bytes, bytes | None]]:
+    def _check_each(self, ops: Sequence[SingleOp]) -> tuple[list[int], list[_Effect | Gone], dict[bytes, bytes | None]]:
         revision = self._state.revision
         revisions: list[int] = []
-        effects: list[_Effect] = []
+        effects: list[_Effect | Gone] = []
         own: dict[bytes, _Effect] = {}
         changed: dict[bytes, bytes | None] = {}
         checks: list[CheckNumber] = []
@@ -222,13 +277,13 @@ class Group:
             if isinstance(op, DeleteAll):
                 gone = self._all_of(op, revision)
                 effects += gone
-                revision += len(gone)
+                revision += sum(len(each.rows) for each in gone)
                 revisions.append(revision if gone else 0)
                 continue
             key = op.key
             full = self._env.intern(self._txn, key.resource, self.interned) + limits.tail(key)
             limits.check_length(key, len(full))
-            previous = own[full].record if full in own else self._references.read(key, full)
+            previous = own[full].record if full in own else self._txn.get(full)
             if op.expect is not None:
                 _expect(key, op.expect, previous)
             if isinstance(op, Check) or (isinstance(op, Delete) and previous is None):
@@ -244,38 +299,28 @@ class Group:
             self._check_number(check, effects)
         return revisions, effects, changed
 
-    def _all_of(self, op: DeleteAll, revision: int) -> list[_Effect]:
+    def _all_of(self, op: DeleteAll, revision: int) -> list[Gone]:
         """`revision`: the last that was taken."""
         numbers = self._counted.of_cluster(self._env, self._txn, op.cluster)
         named = sorted((self._name(number), number) for number in numbers)
-        found: list[_Effect] = []
-        whole, marked = self._references.whole, self._env.marked
-        with self._txn.cursor(db=self._env.objects) as cursor:
-            for resource, number in named:
-                first, end = layout.prefix(number, op.cluster, None)
-                if resource.startswith("~") or not cursor.set_range(first):
-                    continue
-                for full, raw in cursor.iternext():
-                    if full >= end:
-                        break
-                    key = layout.split(full, resource)
-                    if layout.revision_of(raw) > op.since:
-                        raise Conflict(key, op.since, layout.revision_of(raw))
-                    revision += 1
-                    previous = whole(key, full, raw)
-                    found.append(_Effect(key, full, previous, None, b"", revision, resource in marked))
-        return found
+        return all_of(self._env, self._txn, named, op, revision)
 
     def _name(self, number: bytes) -> str:
         """Of a resource, which may be new in this transaction."""
         new = (name for name, each in self.interned.items() if each == number) if self.interned else ()
         return next(iter(new), "") or self._env.resource_name(self._txn, number)
 
-    def _check_number(self, check: CheckNumber, effects: list[_Effect]) -> None:
+    def _check_number(self, check: CheckNumber, effects: list[_Effect | Gone]) -> None:
         """Of a call with all that it does."""
         number = self._counted.total(self._env, self._txn, check.cluster, check.besides)
-        ours = (e for e in effects if e.key.cluster == check.cluster and counts(e.key.resource, check.besides))
-        more = sum((e.previous is None) - (e.put is None) for e in ours)
+        changed = (
+            (e.resource, e.cluster, -len(e.rows))
+            if isinstance(e, Gone)
+            else (e.key.resource, e.key.cluster, (e.previous is None) - (e.put is None))
+            for e in effects
+        )
+        ours = (more for resource, at, more in changed if at == check.cluster and counts(resource, check.besides))
+        more = sum(ours)
         if more > 0 and number + more > check.most:
             raise TooMany(check.cluster, number, check.most)
 
@@ -300,8 +345,9 @@ class Group:
         if self._state == self._before:
             return False
         self._counted.write(self._env, self._txn)
+        state = retention.cut(self._txn, self._references, self._before, self._state)
         self._references.write()
-        self._env.put_state(self._txn, retention.cut(self._txn, self._before, self._state))
+        self._env.put_state(self._txn, state)
         return True
 
 

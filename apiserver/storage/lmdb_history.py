@@ -17,13 +17,14 @@ from collections.abc import Iterator
 from itertools import islice, takewhile
 from operator import itemgetter
 
+from apiserver.model.keys import Key
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_templates as templates
 from apiserver.storage.lmdb_environment import LmdbEnvironment
 from apiserver.storage.lmdb_library import Transaction
-from apiserver.storage.protocol import Change, Compacted
+from apiserver.storage.protocol import Change, Compacted, Swept
 
-_tuple = tuple.__new__
+_number = int.from_bytes
 
 _BATCH = 8
 """Rows that are asked for at first."""
@@ -32,35 +33,43 @@ Row = tuple[bytes, bytes]
 """A key as LMDB holds it, and an object's record."""
 
 
-def changes(env: LmdbEnvironment, txn: Transaction, after: int, limit: int) -> list[Change]:
+def changes(env: LmdbEnvironment, txn: Transaction, after: int, limit: int, swept: Swept | None = None) -> list[Change]:
     """See Store.changes."""
     state = env.state(txn)
     if after < state.oldest:
         raise Compacted(after, state.oldest)
     if after >= state.revision or limit <= 0:
         return []
-    entries: list[tuple[bytes, bool, bytes, bytes | None]] = []
-    written: list[bytes | None] = []
-    last: dict[bytes, int] = {}
     cursor = txn.cursor(db=env.log)
     if not cursor.set_range(layout.U64.pack(after + 1)):
         return []
+    found: list[Change] = []
+    written: dict[int, tuple[bytes, bytes, bytes | None, bytes | None]] = {}
+    """By place in what is found: the entry's number, key and previous record, and what it wrote if that is known."""
+    last: dict[bytes, int] = {}
+    """The place of the last entry of a key, if that was no deletion."""
+    said, wanted = templates.RecordReader(env, txn), dict[bytes, bool]()
     for number, raw in cursor.iternext():
+        if raw[0] == layout.SWEPT and swept is not None:
+            resource = layout.resource_of_entry(raw)
+            if resource not in wanted:
+                wanted[resource] = swept(said.resource(resource))
+            if not wanted[resource]:
+                continue
         deleted, full, previous = layout.decode_entry(raw)
-        if previous is not None:
-            earlier = last.get(full)
-            if earlier is not None:
-                written[earlier] = previous
-        last[full] = len(entries)
-        entries.append((number, deleted, full, previous))
-        written.append(None)
-        if len(entries) == limit:
+        if previous is not None and (earlier := last.pop(full, None)) is not None:
+            written[earlier] = (*written[earlier][:3], previous)
+        if deleted:
+            found.append(_change(said, number, full, previous, None))
+        else:
+            last[full] = len(found)
+            written[len(found)] = number, full, previous, None
+            found.append(_NOT_YET)
+        if len(found) == limit:
             break
-    for at in last.values():
-        number, deleted, full, _ = entries[at]
-        if not deleted:
-            written[at] = _written(env, txn, number, full)
-    return [_change(env, txn, *entry, record) for entry, record in zip(entries, written, strict=True)]
+    for at, (number, full, previous, record) in written.items():
+        found[at] = _change(said, number, full, previous, record or _written(env, txn, number, full))
+    return found
 
 
 def _written(env: LmdbEnvironment, txn: Transaction, number: bytes, full: bytes) -> bytes:
@@ -76,21 +85,18 @@ def _written(env: LmdbEnvironment, txn: Transaction, number: bytes, full: bytes)
 
 
 def _change(
-    env: LmdbEnvironment,
-    txn: Transaction,
-    number: bytes,
-    deleted: bool,
-    full: bytes,
-    previous: bytes | None,
-    written: bytes | None,
+    said: templates.RecordReader, number: bytes, full: bytes, previous: bytes | None, written: bytes | None
 ) -> Change:
-    key = layout.split(full, env.resource_name(txn, full[:4]))
-    before_revision, before_stamp, before = layout.decode_object(previous) if previous is not None else (0, b"", None)
-    if deleted or written is None:
-        return _tuple(Change, (layout.revision_of(number), key, None, before, before_revision, before_stamp))
-    _, revision, value, stamp = templates.record(env, txn, key, written)
-    return _tuple(Change, (revision, key, value, before, before_revision, stamp))
+    key = layout.split(full, said.resource(full[:4]))
+    at, stamp, before = said.of(previous) if previous is not None else (0, b"", None)
+    if written is None:
+        return Change(_number(number, "big"), key, None, before, at, stamp)
+    revision, stamp, value = said.of(written)
+    return Change(revision, key, value, before, at, stamp)
 
+
+_NOT_YET = Change(0, Key("", "", "", ""), None, None, 0, b"")
+"""Stands where a change will, whose value is looked up later."""
 
 Before = dict[bytes, bytes | None]
 """Keys (as LMDB holds them) that changed since some revision, with their record then; None: it did not exist."""
@@ -104,7 +110,7 @@ def before(env: LmdbEnvironment, txn: Transaction, first: bytes, end: bytes, at:
         return found
     resource = first[:4]
     for raw in cursor.iternext(keys=False, values=True):
-        if raw[3:7] == resource:
+        if layout.resource_of_entry(raw) == resource:
             _, full, previous = layout.decode_entry(raw)
             if first <= full < end and full not in found:
                 found[full] = previous

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from apiserver.model.keys import Key
@@ -28,7 +28,7 @@ _FORMS = 4096
 
 
 class Changed(NamedTuple):
-    """An object has another record; None: it has none."""
+    """An object says something else; None: there is none."""
 
     key: Key
     before: bytes | None
@@ -36,8 +36,8 @@ class Changed(NamedTuple):
 
 
 def change(env: LmdbEnvironment, txn: Transaction, index: Index, changed: Changed) -> None:
-    """Brings an index up to an object of which at least one record has the index's hint."""
-    was, now = (_entries(index, changed.key, record) for record in (changed.before, changed.after))
+    """Brings an index up to an object that has, or had, the index's hint in what it says."""
+    was, now = (entries(index, changed.key, value) for value in (changed.before, changed.after))
     for row in was - now:
         rows.delete(env, txn, rows.encoded(table(index.name), row))
         _count(env, txn, index, row, -1)
@@ -53,6 +53,11 @@ class _OfForm(NamedTuple):
     sure: tuple[Index, ...]
     maybe: tuple[tuple[Index, bytes], ...]
 
+    def saying(self, texts: bytes) -> Sequence[Index]:
+        """Those that may have terms of a value, or of one of many, whose own texts are among these."""
+        more = [index for index, said in self.maybe if said in texts]
+        return [*self.sure, *more] if more else self.sure
+
 
 class ByForm:
     """Which indexes may have terms of values that are made by forms. Of one writer."""
@@ -65,21 +70,33 @@ class ByForm:
         """Those that may have terms of a value that is written. `full`: the key as it is stored."""
         if put.like is None or put.whole or put.stamp:
             return [index for index in self._indexes.of(key.resource) if self._has_terms(index, key, put)]
-        return self.concerned_of(put, b"\0".join((put.like.parameters, full)))
+        return self._of_filled(key.resource, full, put.like, lambda: key)
+
+    def before(self, env: LmdbEnvironment, txn: Transaction, resource: str, full: bytes, raw: bytes) -> Sequence[Index]:
+        """Those that may have terms of a record that stands there."""
+        if raw[layout.STAMPED] != layout.REFERENCE:
+            return [index for index in self._indexes.of(resource) if index.hint in raw]
+        filled = templates.filled(env, txn, raw)
+        return self._of_filled(resource, full, filled, lambda: layout.split(full, resource))
 
     def concerned_of(self, put: Put, texts: bytes) -> Sequence[Index]:
-        """The same of values that the form of `put` makes. `texts`: what those say, and their keys as they are stored,
-        of one or of many."""
+        """As `concerned`, of values that the form of `put` makes. `texts`: what those say, and their keys as they are
+        stored, of one or of many."""
         assert put.like is not None
-        at = put.key.resource, put.like.template
+        return self._of(put.key.resource, put.like, lambda: put.key).saying(texts)
+
+    def _of_filled(self, resource: str, full: bytes, filled: Filled, key: Callable[[], Key]) -> Sequence[Index]:
+        found = self._of(resource, filled, key)
+        return found.saying(b"\0".join((filled.parameters, full))) if found.maybe else found.sure
+
+    def _of(self, resource: str, filled: Filled, key: Callable[[], Key]) -> _OfForm:
+        at = resource, filled.template
         found = self._known.get(at)
         if found is None:
             if len(self._known) >= _FORMS:
                 self._known.clear()
-            found = self._known[at] = self._of_form(put.key, put, put.like)
-        sure, maybe = found
-        more = [index for index, said in maybe if said in texts]
-        return [*sure, *more] if more else sure
+            found = self._known[at] = self._of_form(Put(key(), b"", like=filled), filled)
+        return found
 
     def _has_terms(self, index: Index, key: Key, put: Put) -> bool:
         if not put.may_say(index.hint):
@@ -88,11 +105,11 @@ class ByForm:
             return True
         return index in self.concerned(key, b"", put._replace(whole=b""))
 
-    def _of_form(self, key: Key, put: Put, form: Filled) -> _OfForm:
+    def _of_form(self, put: Put, form: Filled) -> _OfForm:
         sure, maybe = list[Index](), list[tuple[Index, bytes]]()
-        for index in self._indexes.of(key.resource):
+        for index in self._indexes.of(put.key.resource):
             if index.by_form:
-                sure += [index] if entries(index, key, put.value) else []
+                sure += [index] if entries(index, put.key, put.value) else []
             elif (own := said_by_own(form, index.hint)) is None:
                 sure.append(index)
             else:
@@ -153,14 +170,10 @@ def _build(env: LmdbEnvironment, txn: Transaction, new: set[str]) -> int:
                     break
                 count += 1
                 key = layout.split(stored, resource)
-                record = templates.plain(env, txn, key, record)
+                value = templates.record(env, txn, key, record).value
                 for index in indexes:
-                    if index.hint in record:
-                        for row in _entries(index, key, record):
+                    if index.hint in value:
+                        for row in entries(index, key, value):
                             rows.put(env, txn, rows.encoded(table(index.name), row), b"")
                             _count(env, txn, index, row, 1)
     return count
-
-
-def _entries(index: Index, key: Key, record: bytes | None) -> set[str]:
-    return entries(index, key, layout.decode_object(record)[2] if record is not None else None)

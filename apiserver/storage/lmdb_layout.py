@@ -6,7 +6,8 @@ byte order is numeric order.
     key      resource id (4 bytes) · logical cluster · \\0 · namespace · \\0 · name
     object   key → revision (8) · length of stamp (1) · stamp · value
              or, where many say the same, revision (8) · REFERENCE (1) · what lmdb_templates.py says
-    entry    revision (8) → deletion (1) · length of key (2) · key · the object's previous record, if there was one
+    entry    revision (8) → 0, DELETED or SWEPT (1) · length of key (2) · key · the object's previous record as it
+             stood, if there was one
 
 The resource (with its identity, up to some 150 bytes) is interned. The logical cluster is not: it has at most 16
 characters, two table rows for each of a million workspaces would take the room that the shorter keys save, a list
@@ -31,6 +32,9 @@ _ENTRY: Final = struct.Struct(">BH")
 OBJECT_HEAD: Final = _OBJECT.size
 STAMPED: Final = OBJECT_HEAD - 1
 """The byte of an object's record that is 0 where it has no stamp: its value begins at OBJECT_HEAD then."""
+DELETED: Final = 1
+SWEPT: Final = 2
+"""What an entry of the log that deletes begins with: one of an object, or one of all that a workspace had."""
 REFERENCE: Final = 0xFF
 """The same of one that refers to a template: no stamp is as long."""
 
@@ -80,8 +84,14 @@ def record(key: Key, raw: bytes) -> Record:
     return _tuple(Record, (key, revision, raw[end:], raw[OBJECT_HEAD:end]))
 
 
-def encode_entry(full: bytes, deleted: bool, previous: bytes | None) -> bytes:
-    return b"".join((_ENTRY.pack(deleted, len(full)), full, previous or b""))
+def encode_entry(full: bytes, deletion: int, previous: bytes | None) -> bytes:
+    """`deletion`: 0 for none, DELETED or SWEPT."""
+    return b"".join((_ENTRY.pack(deletion, len(full)), full, previous or b""))
+
+
+def resource_of_entry(raw: bytes) -> bytes:
+    """The resource id in its key."""
+    return raw[3:7]
 
 
 def created(fulls: Iterable[bytes]) -> list[bytes]:

@@ -24,7 +24,7 @@ from apiserver.storage import lmdb_templates as templates
 from apiserver.storage.declared import Index, IndexEntry, begin_of, entry, row_of
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State
 from apiserver.storage.lmdb_library import Transaction
-from apiserver.storage.protocol import Change, Compacted, Page, Record, Row
+from apiserver.storage.protocol import Change, Compacted, Page, Record, Row, Swept
 
 _tuple = tuple.__new__
 _number = int.from_bytes
@@ -211,9 +211,9 @@ class Reader:
             return counts.of_resource(self._env, txn, resource)
         return counts.of_cluster(self._env, txn, cluster).get(resource, 0)
 
-    def changes(self, after: int, limit: int = 10_000) -> list[Change]:
+    def changes(self, after: int, limit: int = 10_000, swept: Swept | None = None) -> list[Change]:
         with self._read() as txn:
-            return history.changes(self._env, txn, after, limit)
+            return history.changes(self._env, txn, after, limit, swept)
 
 
 def _snapshot(state: State, at: int | None) -> int:

@@ -17,6 +17,7 @@ from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State, StoreSettings
 from apiserver.storage.lmdb_library import Transaction
+from apiserver.storage.lmdb_templates import References
 from apiserver.storage.protocol import checkpoint_of
 
 _AT_ONCE: Final = 2_000
@@ -37,28 +38,29 @@ class Retention:
         self._look = self._tick = 0.0
         """When to look again, and when to note the time."""
 
-    def cut(self, txn: Transaction, before: State, state: State) -> State:
-        """Forget a bounded number of entries if there are some to forget. `before`: as the transaction found it."""
+    def cut(self, txn: Transaction, references: References, before: State, state: State) -> State:
+        """Forget a bounded number of entries if there are some to forget. `before`: as the transaction found it;
+        `references`: told of the records that go."""
         now = time.monotonic()
         if now >= self._look:
             self._look = now + min(_LOOK_SECONDS, self._settings.log_seconds / _TICKS)
             self._until = self._horizon(txn, before, now)
         if state.size > self._settings.log_bytes:
-            return self._forget(txn, state, state.revision, size=state.size - self._settings.log_bytes)[0]
+            return self._forget(txn, references, state, state.revision, size=state.size - self._settings.log_bytes)[0]
         until = max(self._until, state.oldest)  # what `oldest` has passed nobody can read any more
         if not state.entries or until <= self._done:
             return state
-        state, all_of_it = self._forget(txn, state, until)
+        state, all_of_it = self._forget(txn, references, state, until)
         if all_of_it:
             self._done = until
         return state
 
-    def keep(self, txn: Transaction, state: State, entries: int) -> tuple[State, bool]:
+    def keep(self, txn: Transaction, references: References, state: State, entries: int) -> tuple[State, bool]:
         """Forget the oldest entries so that so many stay; whether there is nothing left to forget."""
         excess = min(state.entries - max(0, entries), _AT_ONCE)
         if excess <= 0:
             return state, True
-        return self._forget(txn, state, state.revision, most=excess)[0], False
+        return self._forget(txn, references, state, state.revision, most=excess)[0], False
 
     def _horizon(self, txn: Transaction, before: State, now: float) -> int:
         """The revision up to which neither a checkpoint nor the time needs the log."""
@@ -83,7 +85,14 @@ class Retention:
         return max(until, self._until)
 
     def _forget(
-        self, txn: Transaction, state: State, until: int, *, most: int = _AT_ONCE, size: int | None = None
+        self,
+        txn: Transaction,
+        references: References,
+        state: State,
+        until: int,
+        *,
+        most: int = _AT_ONCE,
+        size: int | None = None,
     ) -> tuple[State, bool]:
         """Remove the oldest entries up to a revision, at most so many, or fewer if that makes `size` bytes; whether
         those up to the revision are gone."""
@@ -101,6 +110,7 @@ class Retention:
             previous = layout.decode_entry(raw)[2]
             if previous is not None:
                 txn.delete(previous[:8], db=self._env.next)
+                references.release(previous)
             there = cursor.delete() and cursor.key() != b""
         state = state._replace(entries=state.entries - count, size=state.size - freed, oldest=oldest)
         return state, count < most

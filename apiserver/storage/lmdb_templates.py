@@ -1,11 +1,12 @@
 """Templates in an LMDB store: each stands once, for all objects that are kept as its parameters.
 
 Called by the store's writer, which refers to them and lets go of them, and by whoever reads objects. What a template
-is, templates.py says. One that no object refers to any more goes in the transaction that took the last one away; the
-log holds whole values, so nothing else refers to it. Numbers are given once, so what a process remembers stays true.
+is, templates.py says. The log holds what stood there before as it stood, so an object that goes leaves its reference
+to the log, and a template goes with the last of the objects and entries that refer to it. Numbers are given once, so
+what a process remembers stays true.
 
     = digest of the template  → number (4 bytes)
-    # number                  → how many objects refer to it (8) · template
+    # number                  → how many objects and entries of the log refer to it (8) · template
 
 An object that refers to one has REFERENCE where others have the length of their stamp; then come the template's number
 and the parameters.
@@ -35,48 +36,58 @@ def record(env: LmdbEnvironment, txn: Transaction, key: Key, raw: bytes) -> Reco
     return _tuple(Record, (key, layout.revision_of(raw), _value(env, txn, key, raw), b""))
 
 
-def plain(env: LmdbEnvironment, txn: Transaction, key: Key, raw: bytes) -> bytes:
-    """What is stored of an object, as it would be stored without a template."""
-    if raw[layout.STAMPED] != layout.REFERENCE:
-        return raw
-    return layout.encode_object(layout.revision_of(raw), b"", _value(env, txn, key, raw))
+class RecordReader:
+    """What one transaction reads of many records, with what they have in common looked up once."""
+
+    def __init__(self, env: LmdbEnvironment, txn: Transaction) -> None:
+        self._env, self._txn = env, txn
+        self._names: dict[bytes, str] = {}
+        self._templates: dict[bytes, bytes] = {}
+
+    def resource(self, number: bytes) -> str:
+        name = self._names.get(number)
+        if name is None:
+            name = self._names[number] = self._env.resource_name(self._txn, number)
+        return name
+
+    def of(self, raw: bytes) -> tuple[int, bytes, bytes | Filled]:
+        """Revision, stamp and value of a record."""
+        if raw[layout.STAMPED] != layout.REFERENCE:
+            return layout.decode_object(raw)
+        number = raw[layout.OBJECT_HEAD : _AT]
+        template = self._templates.get(number)
+        if template is None:
+            template = self._templates[number] = filled(self._env, self._txn, raw).template
+        return layout.revision_of(raw), b"", _tuple(Filled, (template, raw[_AT:]))
 
 
-def _value(env: LmdbEnvironment, txn: Transaction, key: Key, raw: bytes) -> bytes:
+def filled(env: LmdbEnvironment, txn: Transaction, raw: bytes) -> Filled:
+    """What is stored of an object that refers to a template."""
     number = raw[layout.OBJECT_HEAD : _AT]
     template = env.templates.get(number)
     if template is None:
         row = txn.get(b"#" + number, db=env.templates_table)
-        assert row is not None, f"no template {number.hex()}, which {key} refers to"
+        assert row is not None, f"no template {number.hex()}, which an object refers to"
         template = row[8:]
         env.templates.put(number, template, len(template))
-    return fill(template, key, raw[_AT:])
+    return _tuple(Filled, (template, raw[_AT:]))
+
+
+def _value(env: LmdbEnvironment, txn: Transaction, key: Key, raw: bytes) -> bytes:
+    template, parameters = filled(env, txn, raw)
+    return fill(template, key, parameters)
 
 
 class References:
-    """What one transaction refers to and lets go of. Tell it of each object that it reads and writes, then `write`
+    """What one transaction refers to and lets go of. Tell it of each record that it writes or that goes, then `write`
     once."""
 
     def __init__(self, env: LmdbEnvironment, txn: Transaction) -> None:
         self._env, self._txn = env, txn
         self._numbers: dict[bytes, bytes] = {}
         self._more: dict[bytes, int] = {}
-        self._held: dict[bytes, bytes] = {}
-        """The template that an object refers to at this point, of those that were read or written and do."""
 
-    def read(self, key: Key, full: bytes) -> bytes | None:
-        """What is stored of an object, whole. `full`: its key as stored."""
-        raw = self._txn.get(full)
-        return None if raw is None else self.whole(key, full, raw)
-
-    def whole(self, key: Key, full: bytes, raw: bytes) -> bytes:
-        """The same of one that was read."""
-        if raw[layout.STAMPED] != layout.REFERENCE:
-            return raw
-        self._held[full] = raw[layout.OBJECT_HEAD : _AT]
-        return plain(self._env, self._txn, key, raw)
-
-    def take(self, full: bytes, revision: int, filled: Filled) -> bytes | None:
+    def take(self, revision: int, filled: Filled) -> bytes | None:
         """What to store of an object; None where nothing like it was seen yet: it is stored whole."""
         number = self._numbers.get(filled.template)
         if number is None:
@@ -85,7 +96,6 @@ class References:
                 return None
             self._numbers[filled.template] = number
         self._more[number] = self._more.get(number, 0) + 1
-        self._held[full] = number
         return b"".join((layout.U64.pack(revision), _REFERENCE, number, filled.parameters))
 
     def take_many(self, template: bytes, count: int) -> bytes:
@@ -96,10 +106,10 @@ class References:
         self._more[number] = self._more.get(number, 0) + count
         return _REFERENCE + number
 
-    def release(self, full: bytes) -> None:
-        """What was stored of an object that was read is replaced or gone."""
-        number = self._held.pop(full, None)
-        if number is not None:
+    def release(self, raw: bytes) -> None:
+        """A record, of an object or of the log, is replaced or gone."""
+        if raw[layout.STAMPED] == layout.REFERENCE:
+            number = raw[layout.OBJECT_HEAD : _AT]
             self._more[number] = self._more.get(number, 0) - 1
 
     def write(self) -> None:

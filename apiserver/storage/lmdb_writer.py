@@ -27,6 +27,7 @@ from apiserver.storage.lmdb_environment import LmdbEnvironment, State, StoreSett
 from apiserver.storage.lmdb_group import Group, Under
 from apiserver.storage.lmdb_library import Full, LibraryError
 from apiserver.storage.lmdb_retention import Retention
+from apiserver.storage.lmdb_templates import References
 from apiserver.storage.protocol import NoSpace, Op, RoleLost
 
 log = logging.getLogger(__name__)
@@ -169,9 +170,11 @@ class WriterThread:
                 with self._env.write() as txn:
                     if request.under is not None:
                         request.under.check(self._env, txn)
-                    state, done = self.retention.keep(txn, self._env.state(txn), request.keep)
+                    references = References(self._env, txn)
+                    state, done = self.retention.keep(txn, references, self._env.state(txn), request.keep)
                     if done:
                         break
+                    references.write()
                     self._env.put_state(txn, state)
         except Exception as error:
             _fail(request, _refusal(error, self._env))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from apiserver.model.keys import Key
@@ -45,6 +45,7 @@ from apiserver.storage.protocol import (
     RowConflict,
     RowOp,
     Store,
+    Swept,
     TooMany,
     View,
     check_apart,
@@ -62,6 +63,8 @@ class _Logged(NamedTuple):
     key: Key
     before: Record | None
     after: Record | None
+    swept: bool = False
+    """By a DeleteAll."""
 
     def change(self) -> Change:
         value = self.after.value if self.after is not None else None
@@ -246,13 +249,14 @@ class MemoryReader:
         with self._memory.lock:
             return self._state().number(cluster, besides)
 
-    def changes(self, after: int, limit: int = 10_000) -> list[Change]:
+    def changes(self, after: int, limit: int = 10_000, swept: Swept | None = None) -> list[Change]:
         with self._memory.lock:
             state = self._state()
             if after < state.oldest:
                 raise Compacted(after, state.oldest)
             first = bisect_right([logged.revision for logged in state.log], after)
-            return [logged.change() for logged in state.log[first : first + max(0, limit)]]
+            asked = (e for e in islice(state.log, first, None) if not e.swept or swept is None or swept(e.key.resource))
+            return [logged.change() for logged in islice(asked, max(0, limit))]
 
 
 def _check_number(check: CheckNumber, before: _State, after: _State) -> None:
@@ -359,7 +363,10 @@ class MemoryStore(MemoryReader):
         for key in gone:
             if state.objects[key].revision > op.since:
                 raise Conflict(key, op.since, state.objects[key].revision)
-        return max([self._apply(state, Delete(key)) for key in gone], default=0)
+        for key in gone:
+            self._apply(state, Delete(key))
+            state.log[-1] = state.log[-1]._replace(swept=True)
+        return state.revision if gone else 0
 
     @staticmethod
     def _apply_row(state: _State, op: RowOp) -> int:

@@ -68,18 +68,60 @@ class Record(NamedTuple):
     stamp: bytes
 
 
-class Change(NamedTuple):
+class Change:
     """One entry of the log. `value` None: deleted; `previous` None: created.
 
-    `stamp` is that of `value`, or of `previous` if the object was deleted.
+    `stamp` is that of `value`, or of `previous` if the object was deleted. What is kept as a template with parameters
+    is made whole when somebody asks: most who read the log look at the key of what they pass by.
     """
 
-    revision: int
-    key: Key
-    value: bytes | None
-    previous: bytes | None
-    previous_revision: int
-    stamp: bytes
+    __slots__ = ("_previous", "_value", "key", "previous_revision", "revision", "stamp")
+
+    def __init__(
+        self,
+        revision: int,
+        key: Key,
+        value: bytes | Filled | None,
+        previous: bytes | Filled | None,
+        previous_revision: int,
+        stamp: bytes,
+    ) -> None:
+        self.revision, self.key, self._value, self._previous = revision, key, value, previous
+        self.previous_revision, self.stamp = previous_revision, stamp
+
+    @property
+    def value(self) -> bytes | None:
+        found = self._value
+        if isinstance(found, Filled):
+            found = self._value = fill(found.template, self.key, found.parameters)
+        return found
+
+    @property
+    def previous(self) -> bytes | None:
+        found = self._previous
+        if isinstance(found, Filled):
+            found = self._previous = fill(found.template, self.key, found.parameters)
+        return found
+
+    @property
+    def deletes(self) -> bool:
+        """What the object says is not made for that."""
+        return self._value is None
+
+    def since(self, first: Change) -> Change:
+        """What this one and an earlier one of the same object come to."""
+        return Change(self.revision, self.key, self._value, first._previous, self.previous_revision, self.stamp)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Change) and self._said() == other._said()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Change{self._said()}"
+
+    def _said(self) -> tuple[object, ...]:
+        return (self.revision, self.key, self.value, self.previous, self.previous_revision, self.stamp)
 
 
 class Put(NamedTuple):
@@ -114,6 +156,10 @@ class Delete(NamedTuple):
 
     key: Key
     expect: int | None = None
+
+
+Swept = Callable[[str], bool]
+"""Of which resources somebody wants to hear what a DeleteAll took."""
 
 
 class DeleteAll(NamedTuple):
@@ -368,9 +414,10 @@ class Log(Protocol):
     def oldest(self) -> int:
         """The smallest `after` that `changes` takes."""
 
-    def changes(self, after: int, limit: int = 10_000) -> list[Change]:
+    def changes(self, after: int, limit: int = 10_000, swept: Swept | None = None) -> list[Change]:
         """Log entries with a revision greater than `after`, oldest first, at most `limit` and never beyond a block that
-        is not yet committed. Raises Compacted."""
+        is not yet committed. `swept`: of what a DeleteAll took only objects of the resources for which it is true;
+        None: all. Raises Compacted."""
 
 
 class View(ReadView, Log, Protocol):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.conditions import Condition
+from apiserver.model.hostedrepository import URL
 from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.registry.objects import Objects
@@ -46,7 +47,6 @@ _ASKED = 0.2
 """The same where somebody waits for what a look finds."""
 _END = 5.0
 """Seconds that what is under way may take at the end."""
-_HOSTED = "/git/fleet.git"
 _WAITS = told(None, "Fetching", "nothing of its repository is here yet")
 
 
@@ -297,4 +297,4 @@ def _places(settings: ReconcileSettings, mirror: Mirror) -> list[str]:
     if mirror.is_remote:
         return [settings.source]
     found = origin.url(mirror.repository) if not settings.hosted else ""
-    return [*([settings.url.rstrip("/") + _HOSTED] if settings.hosted else ()), *([found] if found else ())]
+    return [*([settings.url.rstrip("/") + URL] if settings.hosted else ()), *([found] if found else ())]

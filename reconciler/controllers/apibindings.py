@@ -56,6 +56,7 @@ class APIBindings(Controller[Concerned]):
     version = "2"
     resources = EVERYTHING | {Internal.WORKSPACE}
     shown = frozenset({BINDINGS})
+    beyond = frozenset({EXPORTS, SCHEMAS})
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -73,6 +74,8 @@ class APIBindings(Controller[Concerned]):
         if resource == Internal.WORKSPACE:
             left = tree.places_left(entry.value, entry.previous)
             yield from (Concerned("", True, path) for path in left if self._is_looked_for(path))
+            if entry.value is None and cluster in self._against:
+                yield Concerned(cluster)
         elif resource in (EXPORTS, SCHEMAS):
             yield Concerned(cluster, takers=True)
         elif resource not in (BINDINGS, CRDS):

@@ -16,7 +16,7 @@ from apiserver.model.storagenames import BINDINGS, CRDS, LOGICAL_CLUSTERS, WORKS
 from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Store
-from reconciler.controllers.controller import EVERYTHING, Controller
+from reconciler.controllers.controller import EVERYTHING, NO_RESOURCES, Controller
 from reconciler.controllers.entry import Entry
 from reconciler.loading import awaited
 
@@ -37,7 +37,7 @@ class Awaited(Controller[Key]):
     name = "awaited"
     version = "1"
     resources = EVERYTHING
-    shown = frozenset()
+    shown = beyond = NO_RESOURCES
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -41,7 +41,7 @@ class BindingLife(Controller[Key]):
     name = "bindinglife"
     version = "1"
     resources = EVERYTHING
-    shown = frozenset({BINDINGS})
+    shown = beyond = frozenset({BINDINGS})
 
     def __init__(self, store: Store, kinds: Callable[[str], KindTable]) -> None:
         self._store, self._kinds = store, kinds

@@ -6,13 +6,15 @@ from collections.abc import Iterable
 
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
-from reconciler.controllers.controller import Controller
+from reconciler.controllers.controller import NO_RESOURCES, Controller
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.served import Serves
 
 
 class ByCluster(Controller[str]):
     """Its keys are clusters."""
+
+    beyond = NO_RESOURCES
 
     def __init__(self, store: Store, serves: Serves) -> None:
         self._objects, self._serves = Objects(store), serves

@@ -64,6 +64,9 @@ class Controller(Generic[K]):
     """Storage names of what it is told of; `pods:*` is `pods` with whatever identity, or without one."""
     shown: frozenset[str] | None = None
     """Those of its resources whose objects it has to see at the start, too; None: of all."""
+    beyond: frozenset[str] | None = None
+    """Those of which it is told even where an object went with its workspace and all that was in it, since it looks at
+    other workspaces then, or has noted something; None: all. Treeplane's own records (`~…`) are told in any case."""
     queue: Queue[K]
     """Given by the manager that runs it."""
 

@@ -38,6 +38,7 @@ class DefinitionLife(Controller[Key]):
     name = "definitionlife"
     version = "1"
     resources = EVERYTHING
+    beyond = frozenset({CRDS})
 
     def __init__(
         self, store: Store, kinds: Callable[[str], KindTable], leftover: Callable[[bytes], bool] = disposal.leftover

@@ -55,7 +55,7 @@ class Departed:
             above = paths.parent(path)
             if not tree.is_stored(previous) and above is not None:
                 yield self._add(Key(_GONE, above, "", ""), entry.revision, paths.base(path))
-        elif not entry.with_workspace and _DECLARED in previous:
+        elif _DECLARED in previous:
             yield self._add(Key(_DELETED, entry.key.cluster, "", ""), entry.revision, "")
 
     def _add(self, key: Key, revision: int, name: str) -> Key:

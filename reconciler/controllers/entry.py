@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 
-from apiserver.model.keys import Key
 from apiserver.storage.protocol import Change, Record
 
 Object = dict[str, Any]
@@ -20,31 +19,24 @@ def decode(value: bytes) -> Object:
 class Entry:
     """One entry of the log; or, `shown`, an object that is there. `value` None: deleted; `previous` None: created, or
     shown. `with_workspace`: it is certain that its workspace went with all that was in it, at once or soon after, so
-    what concerns that workspace alone needs no look. Decoded when somebody asks, once for all who do, so nobody may
-    change what `obj` and `before` give."""
+    what concerns that workspace alone needs no look. Read and decoded when somebody asks, once for all who do, so
+    nobody may change what `obj` and `before` give."""
 
-    __slots__ = ("_before", "_obj", "key", "previous", "revision", "shown", "value", "with_workspace")
+    __slots__ = ("_before", "_news", "_obj", "key", "revision", "shown", "with_workspace")
 
-    def __init__(
-        self,
-        key: Key,
-        revision: int,
-        value: bytes | None,
-        previous: bytes | None = None,
-        *,
-        shown: bool = False,
-        with_workspace: bool = False,
-    ) -> None:
-        self.with_workspace = with_workspace
-        self.key, self.revision, self.value, self.previous, self.shown = key, revision, value, previous, shown
+    def __init__(self, news: Change | Record, *, with_workspace: bool = False) -> None:
+        self._news, self.key, self.revision = news, news.key, news.revision
+        self.shown, self.with_workspace = isinstance(news, Record), with_workspace
         self._obj: Object | None = None
         self._before: Object | None = None
 
-    @classmethod
-    def of(cls, news: Change | Record) -> Entry:
-        if isinstance(news, Change):
-            return cls(news.key, news.revision, news.value, news.previous)
-        return cls(news.key, news.revision, news.value, shown=True)
+    @property
+    def value(self) -> bytes | None:
+        return self._news.value
+
+    @property
+    def previous(self) -> bytes | None:
+        return self._news.previous if isinstance(self._news, Change) else None
 
     @property
     def obj(self) -> Object:

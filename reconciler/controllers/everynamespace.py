@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from apiserver.model import marks
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Check, Op, Record, Store
-from reconciler.controllers.controller import Controller
+from reconciler.controllers.controller import NO_RESOURCES, Controller
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.served import Serves
 
@@ -26,6 +26,7 @@ class EveryNamespace(Controller[Key]):
     `repairs`: whether it is looked at when it changes, too, and not only when it is gone."""
 
     shown = frozenset({NAMESPACES})
+    beyond = NO_RESOURCES
 
     def __init__(self, store: Store, serves: Serves, resource: str, called: str, *, repairs: bool = False) -> None:
         self._store = store
@@ -37,7 +38,7 @@ class EveryNamespace(Controller[Key]):
         if key.resource == NAMESPACES:
             if entry.value is not None and self._wants(key, entry.value):
                 yield key
-        elif key.name == self._called and (self._repairs or entry.value is None) and not entry.with_workspace:
+        elif key.name == self._called and (self._repairs or entry.value is None):
             yield Key(NAMESPACES, key.cluster, "", key.namespace)
 
     def _wants(self, namespace: Key, value: bytes) -> bool:

@@ -49,8 +49,12 @@ class Follower:
         self.left = 0
         """Resources that it is still to be shown."""
 
-    def asks(self, resource: str) -> bool:
-        return _among(resource, self.controller.resources)
+    def asks(self, resource: str, *, gone: bool = False) -> bool:
+        """`gone`: of an object that went with its workspace."""
+        if not _among(resource, self.controller.resources):
+            return False
+        beyond = self.controller.beyond
+        return not gone or beyond is None or resource.startswith("~") or _among(resource, beyond)
 
     @property
     def checkpoint(self) -> str:
@@ -84,7 +88,8 @@ class Feed:
         """Every entry up to this revision was handed out."""
         self._followers: tuple[Follower, ...] = ()
         self._new: list[Follower] = []
-        self._asking: dict[str, tuple[Follower, ...]] = {}
+        self._asking: dict[tuple[str, bool], tuple[Follower, ...]] = {}
+        """By resource, and whether an object of it went with its workspace."""
         self._passes: list[_Pass] = []
         self._handed = 0
         """Entries, so far."""
@@ -183,7 +188,7 @@ class Feed:
         until = self.store.revision()
         while self.reached < until and not self._stopped.is_set():
             try:
-                changes = self.store.changes(self.reached, _PAGE)
+                changes = self.store.changes(self.reached, _PAGE, self._is_asked_for)
             except Compacted:
                 self._passes, self._began = [], False
                 self._begin(self._followers)
@@ -194,12 +199,13 @@ class Feed:
                 return
             ends = _ends(changes)
             for change in changes:
-                followers = self._asking.get(change.key.resource)
+                key = change.key
+                gone = change.deletes and change.revision < ends.get(key.cluster, 0)
+                followers = self._asking.get((key.resource, gone))
                 if followers is None:
-                    followers = self._find(change.key.resource)
+                    followers = self._find(key.resource, gone)
                 if followers:
-                    gone = change.value is None and change.revision < ends.get(change.key.cluster, 0)
-                    entry = Entry(change.key, change.revision, change.value, change.previous, with_workspace=gone)
+                    entry = Entry(change, with_workspace=gone)
                     for follower in followers:
                         if change.revision > follower.since:
                             _tell(follower, entry)
@@ -215,8 +221,12 @@ class Feed:
                 follower.since = max(follower.since, self.reached)
             self.reached = to
 
-    def _find(self, resource: str) -> tuple[Follower, ...]:
-        found = self._asking[resource] = tuple(f for f in self._followers if f.asks(resource))
+    def _is_asked_for(self, resource: str) -> bool:
+        """Of an object that went with its workspace."""
+        return bool(self._asking.get((resource, True)) or self._find(resource, True))
+
+    def _find(self, resource: str, gone: bool) -> tuple[Follower, ...]:
+        found = self._asking[resource, gone] = tuple(f for f in self._followers if f.asks(resource, gone=gone))
         return found
 
     def _begin(self, followers: Iterable[Follower]) -> None:
@@ -244,7 +254,7 @@ class Feed:
     def _show(self, found: _Pass) -> None:
         page = self.store.scan(found.resource, after=found.after, limit=_PAGE, count=False)
         for record in page.records:
-            entry = Entry.of(record)
+            entry = Entry(record)
             for follower in found.followers:
                 _tell(follower, entry)
         found.after = page.more
@@ -264,7 +274,7 @@ class Feed:
 def _ends(changes: Iterable[Change]) -> dict[str, int]:
     """The logical clusters that end among some changes, with the revisions of what stands for them. Of one whose
     objects went in the page before nothing is known here: they are looked at as others are."""
-    return {c.key.cluster: c.revision for c in changes if c.key.resource == Internal.WORKSPACE and c.value is None}
+    return {c.key.cluster: c.revision for c in changes if c.deletes and c.key.resource == Internal.WORKSPACE}
 
 
 def _among(resource: str, names: frozenset[str]) -> bool:

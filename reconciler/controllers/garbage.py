@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.model.keys import Key
+from apiserver.model.keys import Internal, Key
 from apiserver.model.storagenames import BINDINGS, CRDS
 from apiserver.registry import codec, deletion, indexes
 from apiserver.registry.kindtable import KindTable
@@ -30,7 +30,7 @@ from apiserver.registry.rest_options import (
     DeleteOptions,
 )
 from apiserver.storage.protocol import Record, Store
-from reconciler.controllers.controller import EVERYTHING, Controller
+from reconciler.controllers.controller import EVERYTHING, NO_RESOURCES, Controller
 from reconciler.controllers.disposal import declared_by, release, replaced, write
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.owners import MENTION, Reference, dependents, has_dependents, references_of
@@ -49,7 +49,9 @@ class Garbage(Controller[Key]):
 
     name = "garbage"
     version = "1"
-    resources = EVERYTHING
+    resources = EVERYTHING | {Internal.WORKSPACE}
+    shown = EVERYTHING
+    beyond = NO_RESOURCES
 
     def __init__(self, store: Store, kinds: Callable[[str], KindTable]) -> None:
         self._store = store
@@ -78,6 +80,10 @@ class Garbage(Controller[Key]):
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:
         key = entry.key
+        if key.resource == Internal.WORKSPACE:
+            if entry.value is None:
+                yield from self._ended(key.cluster)
+            return
         references: tuple[Reference, ...] = ()
         if entry.value is not None and MENTION in entry.value:
             references, self._free = references_of(entry.obj), ""
@@ -121,7 +127,7 @@ class Garbage(Controller[Key]):
     def _left(self, entry: Entry) -> Iterable[Key]:
         """Whoever belonged to what is gone, or is another now, is looked at."""
         cluster = entry.key.cluster
-        if entry.previous is None or entry.with_workspace or cluster == self._free:
+        if entry.previous is None or cluster == self._free:
             return
         if not has_dependents(self._store, cluster):
             self._free = cluster
@@ -133,6 +139,13 @@ class Garbage(Controller[Key]):
         if found:
             self._standing.departed(cluster, uid)
         yield from found
+
+    def _ended(self, cluster: str) -> Iterable[Key]:
+        """What is noted of a workspace goes with it; what was held there is let go of."""
+        for key in [key for key in self._foreground if key.cluster == cluster]:
+            self._waits_no_more(key)
+        with self._lock:
+            return self._undecided.pop(cluster, set())
 
     def _waits_no_more(self, key: Key) -> None:
         uid = self._foreground.pop(key, None)

@@ -21,14 +21,13 @@ class Grants(Controller[str]):
 
     name, version = "uses", "1"
     resources = RBAC
-    shown = NO_RESOURCES
+    shown = beyond = NO_RESOURCES  # its Locations went, too, which is told of themselves
 
     def __init__(self, store: Store, uses: Uses, index: PlacementIndex, look: Callable[[Key], None]) -> None:
         self._store, self._uses, self._index, self._look = store, uses, index, look
 
     def keys_of(self, entry: Entry) -> Iterable[str]:
-        if not entry.with_workspace:  # else its Locations went, too, which is told of themselves
-            yield entry.key.cluster
+        yield entry.key.cluster
 
     def reconcile(self, key: str) -> None:
         around = self._index.around(key)

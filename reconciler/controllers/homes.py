@@ -17,7 +17,7 @@ from apiserver.model.keys import Internal, Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.registry import indexes, tree
 from apiserver.storage.protocol import Delete, Store
-from reconciler.controllers.controller import Controller
+from reconciler.controllers.controller import NO_RESOURCES, Controller
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.workspaces import gone
 from reconciler.loading import departure
@@ -35,6 +35,7 @@ class HomeWorkspaces(Controller[Key]):
     name = "homes"
     version = "2"
     resources = frozenset({Internal.HOME, LOGICAL_CLUSTERS})
+    beyond = NO_RESOURCES
     shown = frozenset({Internal.HOME})
 
     def __init__(self, store: Store) -> None:

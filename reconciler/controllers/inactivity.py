@@ -20,7 +20,7 @@ from apiserver.registry import codec, tree
 from apiserver.registry.indexes import INACTIVE
 from apiserver.registry.lifecycles import with_status
 from apiserver.storage.protocol import Put, Store
-from reconciler.controllers.controller import Controller
+from reconciler.controllers.controller import NO_RESOURCES, Controller
 from reconciler.controllers.entry import Entry
 from reconciler.plan import computed
 
@@ -35,6 +35,7 @@ class Inactivity(Controller[Key]):
     name = "inactivity"
     version = "1"
     resources = frozenset({LOGICAL_CLUSTERS})
+    beyond = NO_RESOURCES
     shown = frozenset()
 
     def __init__(self, store: Store) -> None:

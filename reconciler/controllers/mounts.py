@@ -21,7 +21,7 @@ from apiserver.registry.indexes import MOUNTS, mounted
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.lifecycles import with_status
 from apiserver.storage.protocol import Put, Store
-from reconciler.controllers.controller import EVERYTHING, Controller
+from reconciler.controllers.controller import EVERYTHING, NO_RESOURCES, Controller
 from reconciler.controllers.entry import Entry
 from reconciler.plan import computed
 
@@ -37,7 +37,7 @@ class Mounts(Controller[Key]):
     name = "mounts"
     version = "1"
     resources = EVERYTHING
-    shown = frozenset()
+    shown = beyond = NO_RESOURCES
 
     def __init__(self, store: Store, kinds: Callable[[str], KindTable]) -> None:
         self._store, self._kinds = store, kinds

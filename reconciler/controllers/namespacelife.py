@@ -71,6 +71,7 @@ class NamespaceLife(Controller[Key]):
     name = "namespacelife"
     version = "1"
     resources = EVERYTHING
+    beyond = frozenset({NAMESPACES})
 
     def __init__(
         self,

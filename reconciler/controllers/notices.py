@@ -22,7 +22,7 @@ from apiserver.model.keys import Internal, Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.registry import codec
 from apiserver.storage.protocol import Store
-from reconciler.controllers.controller import EVERYTHING, Controller
+from reconciler.controllers.controller import EVERYTHING, NO_RESOURCES, Controller
 from reconciler.controllers.departed import OF_DELETIONS, Departed
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.eventwriting import USUAL, EventSettings, EventWriter
@@ -48,6 +48,7 @@ class Notices(Controller[Key]):
     name, version = "notices", "1"
     resources = EVERYTHING | {Internal.WORKSPACE}
     shown = frozenset({PLACEMENTS})
+    beyond = NO_RESOURCES
 
     def __init__(
         self,

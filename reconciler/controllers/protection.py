@@ -16,7 +16,7 @@ from apiserver.model.keys import Key
 from apiserver.registry.protection import FINALIZERS
 from apiserver.storage.protocol import Store
 from reconciler.controllers import disposal
-from reconciler.controllers.controller import Controller
+from reconciler.controllers.controller import NO_RESOURCES, Controller
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.served import Serves
 
@@ -33,6 +33,7 @@ class Protection(Controller[Key]):
     name = "protection"
     version = "1"
     resources = frozenset({*FINALIZERS, PODS})
+    beyond = NO_RESOURCES
     shown = frozenset(FINALIZERS)
 
     def __init__(self, store: Store, serves: Serves) -> None:

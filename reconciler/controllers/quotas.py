@@ -19,7 +19,7 @@ from apiserver.registry.kinds import KUBERNETES
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.tree import workspace_of
 from apiserver.storage.protocol import Put, Store
-from reconciler.controllers.controller import EVERYTHING, Controller
+from reconciler.controllers.controller import EVERYTHING, NO_RESOURCES, Controller
 from reconciler.controllers.entry import Entry
 
 Object = dict[str, Any]
@@ -35,6 +35,7 @@ class Quotas(Controller[Key]):
     version = "1"
     resources = EVERYTHING
     shown = frozenset({QUOTAS})
+    beyond = NO_RESOURCES
 
     def __init__(self, store: Store, kinds: Callable[[str], KindTable]) -> None:
         self._store, self._kinds = store, kinds

@@ -19,7 +19,7 @@ from apiserver.model.keys import Key
 from apiserver.registry import indexes
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
-from reconciler.controllers.controller import Controller
+from reconciler.controllers.controller import NO_RESOURCES, Controller
 from reconciler.controllers.entry import Entry
 
 Object = dict[str, Any]
@@ -36,6 +36,7 @@ class TokenSecrets(Controller[Key]):
     name = "tokensecrets"
     resources = frozenset({SECRETS, ACCOUNTS})
     shown = frozenset({SECRETS})
+    beyond = NO_RESOURCES
 
     def __init__(self, store: Store, signer: TokenSigner, bundle: str, identity: Callable[[str], str]) -> None:
         self._store, self._objects = store, Objects(store)
@@ -45,8 +46,6 @@ class TokenSecrets(Controller[Key]):
         self._identity = identity
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:
-        if entry.with_workspace:
-            return  # with the Secrets of the account
         if entry.key.resource == ACCOUNTS or (entry.value is not None and _TYPE in entry.value):
             yield entry.key
 

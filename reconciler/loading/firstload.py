@@ -119,10 +119,11 @@ class FirstLoad:
             Returning(made.store, fleet, recorded, made.moments).take()
         if self._ahead is not None:
             # What is held was loaded as it is served: what its newest content waits for is known once that is judged.
-            held = [r.path for r in _held(made.store) if r.served and not self._ahead.are_held(made.store, r)]
-            steps.append(
-                made.stepper(RECHECK, fleet, fleet.commit, limits=made.whole.limits(fleet)).difference(here, held)
-            )
+            held = [r for r in _held(made.store) if r.served]
+            staying = {r.path for r in held if self._ahead.are_held(made.store, r)}
+            limits = made.whole.limits(fleet)
+            recheck = made.stepper(RECHECK, fleet, fleet.commit, limits=limits, staying=staying)
+            steps.append(recheck.difference(here, [r.path for r in held if r.path not in staying]))
             self._ahead.take(made.store, fleet, made.stepper)
         if half is not None and recorded is not None:
             half.bring(made.store, made.stepper, recorded)

@@ -528,6 +528,7 @@ class Loader:
         ahead: frozenset[CommitRef] = frozenset(),
         left: tuple[CommitRef, ...] = (),
         absent: Collection[str] = (),
+        staying: Collection[str] = (),
         moment: Moment | None = None,
         admission: Admission = FREE,
         here: WorkspaceTree | None = None,
@@ -552,6 +553,7 @@ class Loader:
             left,
             absent,
             frozenset(recorded.leaving()) if recorded is not None else (),
+            staying,
             self.carry,
             admission,
         )

@@ -37,6 +37,7 @@ from apiserver.storage.protocol import (
     RowConflict,
     RowOp,
     Store,
+    Swept,
     View,
 )
 
@@ -264,8 +265,8 @@ class Overlay:
     def oldest(self) -> int:
         return self._below.oldest()
 
-    def changes(self, after: int, limit: int = 10_000) -> list[Change]:
-        return self._below.changes(after, limit)
+    def changes(self, after: int, limit: int = 10_000, swept: Swept | None = None) -> list[Change]:
+        return self._below.changes(after, limit, swept)
 
     def compact(self, keep: int) -> None:
         raise NotImplementedError

@@ -65,8 +65,9 @@ class StepTarget:
     could not bring every workspace back. `limits`: of what may be deleted, None where nothing is served yet. `kept`:
     workspaces that stay with all below them although their directories are gone, and the commit that was served before
     those went. `asked`: writes through the API that wait. `absent`: workspaces of the tree that a commit on its way had
-    taken away already, at recovery; `leaving`: those that waited for finalizers then, since a commit took them away.
-    `carry`: for those that move. `admission`: what the commit may touch.
+    taken away already, at recovery; `leaving`: those that waited for finalizers then, since a commit took them away;
+    `staying`: those that were held then for a commit on its way: what that says of them is not judged here. `carry`:
+    for those that move. `admission`: what the commit may touch.
     """
 
     moment: Moment
@@ -84,5 +85,6 @@ class StepTarget:
     left: tuple[CommitRef, ...] = ()
     absent: Collection[str] = ()
     leaving: Collection[str] = ()
+    staying: Collection[str] = ()
     carry: Carry = lambda _: None
     admission: Admission = FREE

@@ -536,6 +536,8 @@ class Stepper:
         self._again_as_one_of(self._forced, path)
 
     def _again_as_one_of(self, those: set[str], path: str) -> None:
+        if path in self._target.staying:
+            return
         if self._passed(path) not in (NONE, self._target.moment.commit):
             self.done.later.add(path)
             return

@@ -6,7 +6,7 @@ other rooms see of git. Only what is the library's own is here: opening, its err
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -30,7 +30,6 @@ __all__ = [
     "also_read",
     "bound_cache",
     "create",
-    "create_commit",
     "flushes",
     "let_go",
     "open_directory",
@@ -86,24 +85,6 @@ def create(directory: Path, branch: str | None = None) -> None:
     """An empty bare repository in `directory`, or what is missing of one. `branch`: what HEAD names (None: git's own
     choice)."""
     pygit2.init_repository(str(directory), bare=True, initial_head=branch)
-
-
-def create_commit(
-    git: Handle,
-    tree: str,
-    parents: Sequence[str],
-    message: str,
-    author: Author,
-    by: Author,
-    sign: Sign | None = None,
-) -> str:
-    """The id of a commit of `tree`, to which no ref points yet. `by`: who commits it. `sign`: None leaves it unsigned.
-    Raises FAILURES."""
-    who = pygit2.Signature(*author, 0), pygit2.Signature(*by, 0)
-    if sign is None:
-        return str(git.create_commit(None, *who, message, tree, list(parents)))
-    text = str(git.create_commit_string(*who, message, tree, list(parents)))
-    return str(git.create_commit_with_signature(text, sign(text.encode()), "gpgsig"))
 
 
 def open_directory(path: Path) -> Handle:

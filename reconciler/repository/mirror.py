@@ -27,6 +27,7 @@ from reconciler.repository.repositories import Repositories
 from reconciler.repository.source import is_git_dir, kind_of_source
 from reconciler.repository.statusaddress import StatusAddress
 from reconciler.repository.statusremote import StatusRemote, status_remote
+from reconciler.repository.write import put_ref
 
 log = logging.getLogger(__name__)
 
@@ -299,11 +300,11 @@ class Mirror:
 
     def keep_status(self, commit: str) -> None:
         """Takes over a status that was read from the source."""
-        self.repository.references.create(STATUS_REF, commit, force=True)
+        put_ref(self.repository, STATUS_REF, commit)
 
     def keep_served(self, commit: str) -> None:
         """Keeps the objects of the served commit from being collected."""
-        self.repository.references.create(SERVED_REF, commit, force=True)
+        put_ref(self.repository, SERVED_REF, commit)
 
     def keep_history(self, ended: str, today: date) -> None:
         """Keeps a history of the status branch that ends with `ended`, by its date."""

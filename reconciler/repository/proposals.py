@@ -26,7 +26,7 @@ from reconciler.repository.mirror import Mirror
 from reconciler.repository.mixing import mixed
 from reconciler.repository.objects import CommitInfo, Repository
 from reconciler.repository.trailers import said
-from reconciler.repository.write import AUTHOR, MAIL, edit_tree
+from reconciler.repository.write import AUTHOR, MAIL, authored_bytes, edit_tree, put_commit
 
 _HEADS = "refs/heads/"
 _SHOWN = 3
@@ -125,11 +125,8 @@ class ProposalBranches:
     def _made(self, tree: str, base: str, author: str, message: str) -> str:
         name, mail = signature(author)
         now = int(time.time())
-        who, ours = library.Author(name, mail, now), library.Author(AUTHOR, MAIL, now)
-        try:
-            return library.create_commit(self.repo.git, tree, [base], message, who, ours)
-        except library.FAILURES as error:
-            raise RepositoryUnreadable(f"{self.repo.path} cannot be written to ({error})") from error
+        people = library.Author(name, mail, now), library.Author(AUTHOR, MAIL, now)
+        return put_commit(self.repo, authored_bytes(tree, [base], message, people, None))
 
 
 def _remedy(name: str) -> str:

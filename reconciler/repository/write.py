@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from reconciler.repository import library, loosewriting, packwriting
+from reconciler.repository import library, loosewriting, packwriting, refmoving
 from reconciler.repository.command import git
 from reconciler.repository.errors import RefMoved, RepositoryUnreadable
 from reconciler.repository.objects import Repository, tree_parts
@@ -102,14 +102,20 @@ def commit_tree(
     `expected` None means that the ref must not exist yet. Raises RefMoved when it is elsewhere; the commit then stands
     unreferenced.
     """
-    who = library.Author(AUTHOR, MAIL, int(time.time()) if when is None else when)
-    repo.require()
-    try:
-        commit = library.create_commit(repo.git, tree, parents, message, who, who, sign)
-    except library.FAILURES as error:
-        raise RepositoryUnreadable(f"{repo.path} cannot be written to ({error})") from error
+    for each in (tree, *parents):
+        if not repo.has(each):
+            raise RepositoryUnreadable(f"{repo.path} cannot be written to: it has no {each}")
+    commit = put_commit(repo, commit_bytes(tree, parents, message, int(time.time()) if when is None else when, sign))
     if ref is not None:
         move_ref(repo, ref, commit, expected)
+    return commit
+
+
+def put_commit(repo: Repository, data: bytes) -> str:
+    """Stores a commit, and returns its id. Raises RepositoryUnreadable."""
+    batch = Batch()
+    commit = batch.add(1, data)
+    batch.write(repo)
     return commit
 
 
@@ -146,6 +152,8 @@ def move_ref(repo: Repository, ref: str, commit: str | None, expected: str | Non
         if expected is None and commit is not None:
             repo.references.create(ref, commit, force=False)
             return
+        if commit is not None and refmoving.move(repo, ref, commit, expected):
+            return
         found = repo.reference(ref)
         if str(found.target) != expected:
             raise RefMoved(f"{ref} is at {found.target}, not at {expected}", "read it again")
@@ -157,6 +165,12 @@ def move_ref(repo: Repository, ref: str, commit: str | None, expected: str | Non
         if repo.ref(ref) == expected:
             raise RepositoryUnreadable(f"{ref} in {repo.path} cannot be moved ({error})") from error
         raise RefMoved(f"{ref} is not at {expected} ({error})", "read it again") from error
+
+
+def put_ref(repo: Repository, ref: str, commit: str) -> None:
+    """Has a ref point to a commit, wherever it pointed before. Raises library.FAILURES and OSError."""
+    if not refmoving.move(repo, ref, commit, None):
+        repo.references.create(ref, commit, force=True)
 
 
 def write_pack(repo: Repository, objects: Mapping[str, tuple[int, bytes]]) -> None:

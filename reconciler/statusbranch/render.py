@@ -367,7 +367,7 @@ def _newest(changes: list[Change]) -> list[Change]:
     found: dict[Key, Change] = {}
     for change in changes:
         first = found.get(change.key, change)
-        found[change.key] = change._replace(previous=first.previous)
+        found[change.key] = change.since(first)
     return list(found.values())
 
 

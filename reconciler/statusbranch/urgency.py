@@ -39,11 +39,14 @@ class Urgency(IntEnum):
 def of(change: Change, without: Container[str] = ()) -> Urgency:
     """What a change asks for. Where it cannot be told cheaply, more rather than less. `without`: logical clusters of
     which nothing is recorded."""
-    key, values = change.key, (change.value, change.previous)
+    key = change.key
+    if key.cluster in without and key.resource not in _WHOLE:
+        return Urgency.NOTHING  # before what it says is read
+    values = (change.value, change.previous)
     if key.resource in _WHOLE:
         stored = tree.is_stored if key.resource == Internal.WORKSPACE else residue.is_runtime
         return Urgency.NOTHING if all(v is None or stored(v) for v in values) else Urgency.URGENT
-    if key.cluster in without or not residue.may_leave(key) or all(v is None or residue.is_runtime(v) for v in values):
+    if not residue.may_leave(key) or all(v is None or residue.is_runtime(v) for v in values):
         return Urgency.NOTHING
     if change.value is None or change.previous is None:
         return Urgency.URGENT
@@ -51,6 +54,12 @@ def of(change: Change, without: Container[str] = ()) -> Urgency:
     if _lasting(now) != _lasting(before) or _decided(key.resource, now) != _decided(key.resource, before):
         return Urgency.URGENT
     return Urgency.STATUS if now.get("status") != before.get("status") else Urgency.NOTHING
+
+
+def of_workspaces_end(resource: str) -> bool:
+    """What it takes to tell whether the end of a workspace asks for something, of all that went with it: beside the
+    object that stands for it, workspaces in it and schemas that it kept."""
+    return resource in _WHOLE
 
 
 def unrecorded(changes: Iterable[Change]) -> frozenset[str]:

@@ -296,11 +296,12 @@ class StatusWriter:
         now, until = time.monotonic(), self._store.revision()
         try:
             while self._looked < until and self._schedule.due > now:
-                changes = self._store.changes(self._looked, _BATCH)
+                changes = self._store.changes(self._looked, _BATCH, urgency.of_workspaces_end)
                 if not changes:
                     break
                 self._looked = changes[-1].revision
-                ahead = self._store.changes(self._looked, _AHEAD) if len(changes) == _BATCH else []
+                rest = len(changes) == _BATCH
+                ahead = self._store.changes(self._looked, _AHEAD, urgency.of_workspaces_end) if rest else []
                 without = urgency.unrecorded([*changes, *ahead])
                 for change in changes:
                     asked = urgency.of(change, without)

@@ -218,6 +218,8 @@ class Syncing:
             self._reports.workspace(key.cluster)
 
     def _concerned(self, cluster: str, namespace: str) -> list[Syncer]:
+        if not self._syncers:
+            return []
         roles = self.bindings.roles(cluster, namespace)
         with self._lock:
             return [s for s in self._syncers.values() if s.key in roles or s.holds(cluster, namespace)]

@@ -197,6 +197,25 @@ def test_all_of_a_workspace_goes_at_once(store: Store) -> None:
     assert [record.key for record in store.scan("a", at=before).records] == [others[0], *mine[:2], others[1]]
 
 
+def test_who_reads_the_log_may_pass_by_what_went_so(store: Store) -> None:
+    mine = [Key(resource, "c", "", name) for resource in "ab" for name in "xy"]
+    other, again = Key("a", "d", "", "x"), Key("a", "c", "", "x")
+    begin = store.revision()
+    store.write(*(Put(key, key.name.encode()) for key in (*mine, other))).result()
+    store.write(DeleteAll("c", store.revision()), Delete(other), Put(Key("~own", "c", "", ""), b"")).result()
+    store.write(Put(again, b"2"), Delete(again)).result()
+    every = store.changes(begin)
+    gone = [(c.key, c.previous) for c in every if c.deletes]
+    assert gone == [*((key, key.name.encode()) for key in mine), (other, b"x"), (again, b"2")]
+    swept = every[5:9]
+    for asked in (lambda _: False, lambda resource: resource == "b"):
+        found = [each for each in every if each not in swept or asked(each.key.resource)]
+        assert store.changes(begin, swept=asked) == found
+        assert store.changes(begin, 6, swept=asked) == found[:6]
+        assert store.changes(swept[2].revision, swept=asked) == [c for c in found if c.revision > swept[2].revision]
+    assert [c.value for c in store.changes(begin, swept=lambda _: False)[:5]] == [b"x", b"y", b"x", b"y", b"x"]
+
+
 def test_not_where_something_of_it_was_written_meanwhile(store: Store) -> None:
     first, second = Key("a", "c", "", "x"), Key("b", "c", "", "y")
     store.write(Put(first, b"1"), Put(second, b"1")).result()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiserver.storage.protocol import Change, Page, Store
+from apiserver.storage.protocol import Change, Page, Store, Swept
 
 
 class CountedStore:
@@ -18,8 +18,8 @@ class CountedStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def changes(self, after: int, limit: int = 10_000) -> list[Change]:
-        found = self._store.changes(after, limit)
+    def changes(self, after: int, limit: int = 10_000, swept: Swept | None = None) -> list[Change]:
+        found = self._store.changes(after, limit, swept)
         self.entries += [change.revision for change in found]
         return found
 

@@ -53,6 +53,10 @@ class Link(Mirror):
             self.refresh()
         return self.seen
 
+    def status_seen(self) -> str | None:
+        self.reach()
+        return super().status_seen()
+
     def push_status(self, commit: str, expected: str | None) -> None:
         self.reach()
         super().push_status(commit, expected)

@@ -67,6 +67,12 @@ def test_a_template_goes_with_the_last_that_refers_to_it(tmp_path: Path) -> None
     store = open_store(tmp_path, sync=False)
     store.write(Delete(thing("c3"))).result()
     assert [record.key.cluster for record in store.scan("things").records] == ["c0", "c1"]
+    said = [change.previous for change in store.changes(store.oldest()) if change.deletes]
+    assert said == [like(thing(f"c{n}")).value for n in (2, 3, 3)], "the log still tells"
+    store.close()
+    assert len(stored(tmp_path)["templates"]) == 2
+    store = open_store(tmp_path, sync=False)
+    store.compact(0)
     store.close()
     assert stored(tmp_path)["templates"] == []
 
@@ -116,7 +122,7 @@ def test_what_is_said_in_a_form_alone_is_stored_as_if_it_were_written_out(tmp_pa
         store.write(*puts[:3]).result()
         store.write(puts[1], puts[3], puts[3], Delete(puts[2].key)).result()
         entries = [entry.key.cluster for entry in store.indexed(said, "c")]
-        told = [(change.revision - begin, *change[1:4]) for change in store.changes(begin)]
+        told = [(c.revision - begin, c.key, c.value, c.previous) for c in store.changes(begin)]
         found.append(([(r.key, r.value) for r in store.scan("things").records], told, entries))
         store.close()
     assert found[0] == found[1]

@@ -159,6 +159,26 @@ def test_what_goes_with_its_workspace_is_told_so(store: Store, monkeypatch: pyte
     assert late.told == [("e", "alone")], "where the page does not tell"
 
 
+def test_who_looks_at_one_workspace_is_not_told_of_what_goes_with_it(store: Store) -> None:
+    asking = [Recorder(EVERYTHING | {Internal.WORKSPACE}, name) for name in ("all", "inside", "some")]
+    asking[1].beyond, asking[2].beyond = NO_RESOURCES, frozenset({"b", "c:*"})
+    following = Following.of(store, *asking)
+    place = Key(Internal.WORKSPACE, "mine", "", "")
+    for resource in ("a", "b", "c:1"):
+        put(store, resource, "x", cluster="mine")
+        put(store, resource, "x", cluster="other")
+    store.write(Put(place, b"root:mine\nstored")).result()
+    following.settle()
+    for each in asking:
+        each.told.clear()
+    every = [Delete(Key(resource, cluster, "", "x")) for cluster in ("mine", "other") for resource in ("a", "b", "c:1")]
+    store.write(*every, Delete(place)).result()
+    following.settle()
+    told = [[resource for resource, _ in each.told] for each in asking]
+    other, end = ["a", "b", "c:1"], [Internal.WORKSPACE]
+    assert told == [["a", "b", "c:1", *other, *end], [*other, *end], ["b", "c:1", *other, *end]]
+
+
 def test_what_need_not_be_shown_is_not_read(store: Store, counting: CountedStore) -> None:
     put(store, "a", "before")
     blind = Recorder({"a"})

@@ -137,8 +137,8 @@ def test_a_fleet_without_placements_asks_the_store_nothing(fleet: Any) -> None:
     at = fleet.store.revision()
     fleet.put("namespaces", "shop0", "web")
     for change in fleet.store.changes(at):
-        assert list(made.keys_of(Entry.of(change))) == []
+        assert list(made.keys_of(Entry(change))) == []
     assert (made.bound("shop0"), made.roles("shop0", "web"), asked) == (False, {}, [])
     placement = place(fleet, "shop0", "prod")
-    made.keys_of(Entry.of(next(c for c in fleet.store.changes(at) if c.key == placement)))
+    made.keys_of(Entry(next(c for c in fleet.store.changes(at) if c.key == placement)))
     assert made.bound("shop0")

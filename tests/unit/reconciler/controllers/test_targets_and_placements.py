@@ -117,7 +117,7 @@ def test_a_look_before_the_event_of_the_deletion_keeps_the_reason(fleet: Any, lo
     fleet.delete(key)
     loops.placements.look(key)
     eventually(lambda: not loops.busy())
-    late = [Entry.of(change) for change in fleet.store.changes(at) if change.key == key]
+    late = [Entry(change) for change in fleet.store.changes(at) if change.key == key]
     assert [list(loops.placements.decisions.keys_of(entry)) for entry in late] == [[]]
     eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.WITHDRAWN})
 

@@ -15,6 +15,7 @@ from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.registry import tree
 from apiserver.storage.protocol import Change, DeleteAll, Op, Put
+from reconciler.controllers import workspaces
 
 LAB = "workspaces/root/lab"
 LAB_PATH = "root:lab"
@@ -29,7 +30,8 @@ class Killed(BaseException):
 
 
 @pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[ApiFleet]:
+def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiFleet]:
+    monkeypatch.setattr(workspaces, "_TOGETHER", 512)  # so that a few workspaces take more than one transaction
     made = ApiFleet(tmp_path / "fleet")
     made.begin({"workspaces/root/type.yaml": LAB_TYPE, f"{LAB}/workspace.yaml": LAB_YAML})
     made.settle()

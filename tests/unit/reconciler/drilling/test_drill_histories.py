@@ -59,6 +59,7 @@ def test_a_drill_finds_nothing_in_what_a_server_recorded(
 @settings(max_examples=20, suppress_health_check=SLOW)
 @given(history=HISTORIES, number=st.integers(0, 953))
 @example(history=[("nothing", 0, True)], number=4)
+@example(history=[("fill a mount", 0, False), ("record and die", 20, False)], number=49)
 def test_nor_in_what_was_recorded_in_the_middle_of_a_load(
     tmp_path_factory: pytest.TempPathFactory, history: History, number: int
 ) -> None:

@@ -173,5 +173,7 @@ def test_a_branch_named_as_a_directory_of_branches(bare: Repository) -> None:
 
 
 def test_an_unwritable_repository_says_so(bare: Repository, tmp_path: Path) -> None:
-    with pytest.raises(RepositoryUnreadable, match="cannot be written"):
-        commit_tree(bare, "1" * 40, [], "no such tree", 1)
+    tree = edit_tree(bare, None, {"a": b"1"})
+    for what, parents in (("1" * 40, []), (tree, ["2" * 40])):
+        with pytest.raises(RepositoryUnreadable, match=r"cannot be written.*(1|2){40}"):
+            commit_tree(bare, what, parents, "of what is not there", 1)
