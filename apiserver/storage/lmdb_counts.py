@@ -37,11 +37,6 @@ class Counted:
         cluster = self._clusters.setdefault(_cluster_of(full), {})
         cluster[full[:4]] = cluster.get(full[:4], 0) + more
 
-    def gone(self, cluster: str, resource: bytes, count: int) -> None:
-        """So many objects of one resource (its id) of a workspace are deleted."""
-        numbers = self._clusters.setdefault(cluster.encode(), {})
-        numbers[resource] = numbers.get(resource, 0) - count
-
     def several(self, full: bytes, more: int, marked: int | None) -> None:
         """The same of so many objects of one workspace and one resource, of which one has this key. `marked`: the
         revision of the last of them, where the resource is marked."""
@@ -71,6 +66,11 @@ class Counted:
         txn.cursor(db=env.counts).putmulti(sorted(found))
         for resource in resources:
             self._totals[resource] = self._totals.get(resource, 0) + len(clusters)
+
+    def gone(self, cluster: str, resource: bytes, count: int) -> None:
+        """So many objects of one resource (its id) of a workspace are deleted."""
+        numbers = self._clusters.setdefault(cluster.encode(), {})
+        numbers[resource] = numbers.get(resource, 0) - count
 
     def mark(self, full: bytes, revision: int) -> None:
         cluster = _cluster_of(full)

@@ -53,6 +53,11 @@ class _OfForm(NamedTuple):
     sure: tuple[Index, ...]
     maybe: tuple[tuple[Index, bytes], ...]
 
+    def saying(self, texts: bytes) -> Sequence[Index]:
+        """Those that may have terms of a value, or of one of many, whose own texts are among these."""
+        more = [index for index, said in self.maybe if said in texts]
+        return [*self.sure, *more] if more else self.sure
+
 
 class ByForm:
     """Which indexes may have terms of values that are made by forms. Of one writer."""
@@ -65,32 +70,33 @@ class ByForm:
         """Those that may have terms of a value that is written. `full`: the key as it is stored."""
         if put.like is None or put.whole or put.stamp:
             return [index for index in self._indexes.of(key.resource) if self._has_terms(index, key, put)]
-        return self.concerned_of(put, b"\0".join((put.like.parameters, full)))
-
-    def concerned_of(self, put: Put, texts: bytes) -> Sequence[Index]:
-        """The same of values that the form of `put` makes. `texts`: what those say, and their keys as they are stored,
-        of one or of many."""
-        assert put.like is not None
-        return self._of_filled(put.key.resource, put.like, texts, lambda: put.key)
+        return self._of_filled(key.resource, full, put.like, lambda: key)
 
     def before(self, env: LmdbEnvironment, txn: Transaction, resource: str, full: bytes, raw: bytes) -> Sequence[Index]:
         """Those that may have terms of a record that stands there."""
         if raw[layout.STAMPED] != layout.REFERENCE:
             return [index for index in self._indexes.of(resource) if index.hint in raw]
         filled = templates.filled(env, txn, raw)
-        texts = b"\0".join((filled.parameters, full))
-        return self._of_filled(resource, filled, texts, lambda: layout.split(full, resource))
+        return self._of_filled(resource, full, filled, lambda: layout.split(full, resource))
 
-    def _of_filled(self, resource: str, filled: Filled, texts: bytes, key: Callable[[], Key]) -> Sequence[Index]:
+    def concerned_of(self, put: Put, texts: bytes) -> Sequence[Index]:
+        """As `concerned`, of values that the form of `put` makes. `texts`: what those say, and their keys as they are
+        stored, of one or of many."""
+        assert put.like is not None
+        return self._of(put.key.resource, put.like, lambda: put.key).saying(texts)
+
+    def _of_filled(self, resource: str, full: bytes, filled: Filled, key: Callable[[], Key]) -> Sequence[Index]:
+        found = self._of(resource, filled, key)
+        return found.saying(b"\0".join((filled.parameters, full))) if found.maybe else found.sure
+
+    def _of(self, resource: str, filled: Filled, key: Callable[[], Key]) -> _OfForm:
         at = resource, filled.template
         found = self._known.get(at)
         if found is None:
             if len(self._known) >= _FORMS:
                 self._known.clear()
             found = self._known[at] = self._of_form(Put(key(), b"", like=filled), filled)
-        sure, maybe = found
-        more = [index for index, said in maybe if said in texts]
-        return [*sure, *more] if more else sure
+        return found
 
     def _has_terms(self, index: Index, key: Key, put: Put) -> bool:
         if not put.may_say(index.hint):
