@@ -89,8 +89,8 @@ class Turns:
             return {said.born, *times}  # it came with one of these, and may have turned with the next
         if said.status != before.status:
             return {*times}
-        # It may have turned with one commit and back with another.
-        return {before.time, *(times if len(times) > 1 else ())}
+        # It may have turned with one commit, or for what let go at runtime, and back with another.
+        return {before.time, *(times if len(times) > 1 or self.runtime else ())}
 
     def _time(self, commit: str) -> str:
         return clock.rfc3339(self._fleet.repo.repo.commit(commit).time)

@@ -145,6 +145,10 @@ TAKEN_AWAY: list[History] = [
 @example(before=TAKEN_AWAY[0], history=[("bind", 0, True), ("use", 1, True)])
 @example(before=TAKEN_AWAY[0], history=[("bind", 0, False), ("use", 1, False)])
 @example(before=TAKEN_AWAY[4], history=[("back", 2, False)])
+@example(
+    before=[("finalizer", 2, True), ("define no more", 1, True), ("allow", 1, True)],
+    history=[("put all back", 0, True), ("let go", 0, False), ("define", 1, False)],
+)
 @given(
     before=st.sampled_from(TAKEN_AWAY),
     history=st.lists(st.tuples(st.sampled_from(ENDS), st.integers(0, 23), st.booleans()), max_size=14),
