@@ -146,7 +146,7 @@ TAKEN_AWAY: list[History] = [
 @example(before=TAKEN_AWAY[0], history=[("bind", 0, False), ("use", 1, False)])
 @example(before=TAKEN_AWAY[4], history=[("back", 2, False)])
 @example(
-    before=[("finalizer", 2, True), ("define no more", 1, True), ("allow", 1, True)],
+    before=TAKEN_AWAY[1],
     history=[("put all back", 0, True), ("let go", 0, False), ("define", 1, False)],
 )
 @given(
