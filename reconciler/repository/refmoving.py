@@ -23,8 +23,9 @@ _LOGS = "core.logallrefupdates"
 
 
 def move(repo: Repository, ref: str, commit: str, expected: str | None) -> bool:
-    """Has `ref` point to `commit` if that is here and the ref points to `expected` (None: to any commit); whether it
-    does now. False: nothing was changed. Raises OSError where it is changed and perhaps not on disk."""
+    """Has `ref`, a name that the library takes for one, point to `commit` if that is here and the ref points to
+    `expected` (None: to any commit); whether it does now. False: nothing was changed. Raises OSError where it is
+    changed and perhaps not on disk."""
     if not repo.git.is_bare or _LOGS in repo.git.config or not repo.has(commit):
         return False
     path = repo.git_dir / ref

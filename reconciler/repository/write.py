@@ -152,14 +152,12 @@ def move_ref(repo: Repository, ref: str, commit: str | None, expected: str | Non
         if expected is None and commit is not None:
             repo.references.create(ref, commit, force=False)
             return
-        if commit is not None and refmoving.move(repo, ref, commit, expected):
-            return
         found = repo.reference(ref)
         if str(found.target) != expected:
             raise RefMoved(f"{ref} is at {found.target}, not at {expected}", "read it again")
         if commit is None:
             found.delete()
-        else:
+        elif not refmoving.move(repo, ref, commit, expected):
             found.set_target(commit)
     except (*library.FAILURES, OSError) as error:
         if repo.ref(ref) == expected:

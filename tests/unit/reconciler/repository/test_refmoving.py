@@ -64,6 +64,17 @@ def test_a_commit_that_is_not_there_is_not_pointed_to(bare: Repository, two: tup
     assert not _locks(bare)
 
 
+@pytest.mark.parametrize("name", ["refs/heads/../../elsewhere", "refs/heads/main/../other", "../elsewhere"])
+def test_what_is_no_name_of_a_ref_is_no_file_either(bare: Repository, two: tuple[str, str], name: str) -> None:
+    """Names of branches may be a stranger's."""
+    file = Path(os.path.normpath(bare.git_dir / name))
+    file.write_text(f"{two[0]}\n")
+    with pytest.raises(RefMoved):
+        move_ref(bare, name, two[1], two[0])
+    assert file.read_text() == f"{two[0]}\n"
+    assert not _locks(bare)
+
+
 def test_whoever_has_the_lock_moves_it(bare: Repository, two: tuple[str, str]) -> None:
     """A lock of somebody else's stays as it is."""
     first, second = two
