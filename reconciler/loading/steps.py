@@ -7,6 +7,7 @@ one workspace are one transaction; those of many are on their way together, and 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import Enum
 from functools import partial
@@ -166,24 +167,23 @@ class Stepper:
 
     def _take(self, waiting: list[str]) -> None:
         """Judges workspaces, those last that have to be waited for."""
-        late = list[str]()
+        late, alike = list[str](), self._may_be_alike()
         for at in range(0, len(waiting), _PIECE):
-            late += self._take_piece(waiting[at : at + _PIECE])
+            late += self._take_piece(waiting[at : at + _PIECE], alike=alike)
         for path in late:
             self._expected.wait(path, self.pause)
             self._turns.take(path)
             self.pause()
 
-    def _take_piece(self, some: list[str]) -> list[str]:
-        """Judges workspaces but those that have to be waited for. Who is like others is looked for again each time
-        there is something new to go by."""
-        late, siblings = list[str](), self._siblings
-        known = -1 if self._may_be_alike() else siblings.learned
-        while some:
-            if known != siblings.learned:
-                known, some = siblings.learned, self._stamp(some)
+    def _take_piece(self, some: list[str], *, alike: bool) -> list[str]:
+        """Judges workspaces but those that have to be waited for, which it returns. `alike`: who is like others is
+        looked for, and again each time there is something new to go by."""
+        late, left, known = list[str](), deque(some), -1
+        while left:
+            if alike and known != self._siblings.learned:
+                known, left = self._siblings.learned, deque(self._stamp([*left]))
                 continue
-            path, *some = some
+            path = left.popleft()
             if not self._expected.is_there(path):
                 late.append(path)
                 continue

@@ -183,6 +183,18 @@ def test_a_verdict_that_a_stamp_does_not_give_makes_it_none(
     assert stamped == []
 
 
+def test_none_is_stamped_where_more_than_its_siblings_tells_what_it_comes_to(
+    fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a commit that moves a workspace, for example: however many have had their verdicts by then."""
+    fleet.commit({f"{R}/from/workspace.yaml": USUAL, f"{R}/from/app.yaml": configmap()})
+    stamped = spied(monkeypatch)
+    moved = {f"{R}/from": None, f"{R}/to/workspace.yaml": USUAL, f"{R}/to/app.yaml": configmap()}
+    fleet.commit({**moved, **files(("", USUAL, [f"n{number}" for number in range(40)], False, ""))})
+    assert stamped == []
+    assert {fleet.record(f"root:n{number}").served for number in range(40)} == {True}
+
+
 @pytest.mark.parametrize("resource", [LOGICAL_CLUSTERS, WORKSPACES])
 def test_where_something_stands_already_only_that_one_is_judged_again(
     fleet: LoadedFleet, resource: str, monkeypatch: pytest.MonkeyPatch
