@@ -143,24 +143,25 @@ def logical_cluster_name(fleet: str, path: str, origin: CommitRef) -> str:
 
 def logical_cluster_names(fleet: str, paths: Iterable[str], origin: CommitRef) -> list[str]:
     """Of several that are not the root."""
-    before, behind, out = f"{fleet}\0", f"\0{origin}", list[str]()
-    for path in paths:
-        digest = hashlib.sha224(f"{before}{path}{behind}".encode()).digest()
-        out.append(_first_of_base36(int.from_bytes(digest, "big"), _NAME))
-    return out
+    digests = _digests_of_names(fleet, paths, origin)
+    return [_first_of_base36(int.from_bytes(digest, "big"), _NAME) for digest in digests]
 
 
 def name_orders(fleet: str, paths: Iterable[str], origin: CommitRef) -> list[int]:
     """Numbers by which logical cluster names stand in their order, but for a few that begin alike; one costs a third of
     the name."""
-    before, behind, out = f"{fleet}\0", f"\0{origin}", list[int]()
-    for path in paths:
-        digest = hashlib.sha224(f"{before}{path}{behind}".encode()).digest()
+    out = list[int]()
+    for digest in _digests_of_names(fleet, paths, origin):
         number = int.from_bytes(digest[:_BEGIN], "big")
         while 0 < number < _FULL:
             number *= len(_BASE36)  # the name is not padded: it begins with the next digit
         out.append(number)
     return out
+
+
+def _digests_of_names(fleet: str, paths: Iterable[str], origin: CommitRef) -> list[bytes]:
+    before, behind = f"{fleet}\0", f"\0{origin}"
+    return [hashlib.sha224(f"{before}{path}{behind}".encode()).digest() for path in paths]
 
 
 def sync_target_key(cluster: str, name: str) -> str:

@@ -101,8 +101,8 @@ class References:
     def take_many(self, template: bytes, count: int) -> bytes:
         """What stands before the parameters in the records of so many objects that are kept with one template."""
         number = self._numbers.get(template)
-        if number is None:  # so many need not wait until it was seen once
-            number = self._numbers[template] = self._number(template) or self._number(template) or b""
+        if number is None:
+            number = self._numbers[template] = self._kept(template)
         self._more[number] = self._more.get(number, 0) + count
         return _REFERENCE + number
 
@@ -128,14 +128,21 @@ class References:
         """None where this process sees the template for the first time: alone, it would cost more than it spares."""
         digest = _digest(template)
         found = self._txn.get(digest, db=self._env.templates_table)
-        if found is None:
-            if self._env.seen_templates.get(digest) is None:
-                self._env.seen_templates.put(digest, True, len(digest))
-                return None
-            found = self._env.next_template(self._txn)
-            self._txn.put(digest, found, db=self._env.templates_table)
-            self._txn.put(b"#" + found, layout.U64.pack(0) + template, db=self._env.templates_table)
-        return found
+        if found is None and self._env.seen_templates.get(digest) is None:
+            self._env.seen_templates.put(digest, True, len(digest))
+            return None
+        return found or self._new(digest, template)
+
+    def _kept(self, template: bytes) -> bytes:
+        """The same for many at once, which need not wait until it was seen."""
+        digest = _digest(template)
+        return self._txn.get(digest, db=self._env.templates_table) or self._new(digest, template)
+
+    def _new(self, digest: bytes, template: bytes) -> bytes:
+        number = self._env.next_template(self._txn)
+        self._txn.put(digest, number, db=self._env.templates_table)
+        self._txn.put(b"#" + number, layout.U64.pack(0) + template, db=self._env.templates_table)
+        return number
 
 
 def _digest(template: bytes) -> bytes:

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 from reconciler.repository import library
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RefMoved, RepositoryUnreadable
+from reconciler.repository.keptopen import KeptOpen
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.objects import CommitInfo, Repository, Unwritten
 from reconciler.repository.source import checked_out
@@ -37,14 +38,14 @@ class Desired:
         library.Sign; None leaves commits unsigned."""
         self._mirror, self._ours, self._sign = mirror, ours, sign
         self._ref = f"refs/heads/{mirror.branch}"
-        self._opened: Repository | None = None
+        self._kept = KeptOpen(mirror.source)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="commit-writer")
 
     def barred(self) -> str:
         """Why the branch cannot be moved whatever the commit says; "" if it can."""
         if self._mirror.is_remote:
             return ""
-        source = self._source()
+        source = self._kept.repository()
         holder = checked_out(source.git_dir).get(self._ref)
         if holder is not None:
             return f"branch {self._mirror.branch} is checked out in {holder}, so no commit is put on it from here"
@@ -99,7 +100,7 @@ class Desired:
         if why:
             raise BranchCheckedOut(why, "check out another branch there")
         try:
-            move_ref(self._source(), self._ref, commit, expected)
+            move_ref(self._kept.repository(), self._ref, commit, expected)
         except RefMoved as error:
             raise PushRejected(error.what, error.hint) from error
 
@@ -118,18 +119,7 @@ class Desired:
 
     def _target(self) -> Repository:
         """Where new objects are written: the source itself if it is on this machine, which the mirror reads through."""
-        if self._mirror.is_remote:
-            return self._mirror.repository
-        source = self._source()
-        source.let_go()
-        return source
-
-    def _source(self) -> Repository:
-        """On this machine. It is somebody else's: what is put in its place is seen."""
-        found = self._opened
-        if found is None or not found.is_there():
-            found = self._opened = Repository(self._mirror.source, self._mirror.repository.folders)
-        return found
+        return self._mirror.repository if self._mirror.is_remote else self._kept.repository()
 
 
 def signature(user: str) -> tuple[str, str]:

@@ -6,12 +6,9 @@ the other.
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
-from pathlib import Path
-
 from reconciler.repository.chain import goes_on
 from reconciler.repository.errors import BranchCheckedOut, DivergedStatus, PushRejected, RefMoved, RepositoryUnreadable
+from reconciler.repository.keptopen import KeptOpen
 from reconciler.repository.objects import Repository
 from reconciler.repository.origin import is_shallow
 from reconciler.repository.source import checked_out
@@ -23,27 +20,19 @@ _HEADS, _TRACKED = "refs/heads/", "refs/remotes/origin/"
 
 
 class Local:
-    """One repository. It is somebody else's, who may move, pack and collect it at any time: what stands under its name
-    is looked at before each call, and opened anew where it is another one. `tracked`: whether branches count that it
-    tracks; where others push, these may be anybody's."""
+    """One repository. `tracked`: whether branches count that it tracks; where others push, these may be anybody's."""
 
     goes_there = False
     """What is here of other repositories counts."""
 
     def __init__(self, path: str, *, tracked: bool = True) -> None:
         self._path = path
-        self._opened: tuple[Repository, os.stat_result] | None = None
+        self._kept = KeptOpen(path)
         self._prefixes = (_HEADS, _TRACKED) if tracked else (_HEADS,)
 
     def open(self) -> Repository:
         """Raises RepositoryUnreadable."""
-        known, there = self._opened, _there(self._path)
-        if known is not None and there is not None and os.path.samestat(known[1], there) and known[0].is_there():
-            known[0].let_go()
-            return known[0]
-        found = Repository(self._path)
-        self._opened = (found, there) if there is not None else None
-        return found
+        return self._kept.repository()
 
     def branches(self) -> list[str]:
         """Full names of all branches, own and tracked."""
@@ -120,10 +109,3 @@ class Local:
         copy_commits(mirror, source, commit)
         source.require()
         source.references.create(ref, commit, force=True)
-
-
-def _there(path: str) -> os.stat_result | None:
-    """What stands under a name, which may be a link."""
-    with suppress(OSError):
-        return Path(path).stat()
-    return None
