@@ -21,8 +21,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+import peer
+from apiclient import Result
 from load import FLEET, LARGE_PUSH, ROOT, WORKSPACE, WORKSPACES, Footprint, add, config, counted, directory, wait_ready
-from measure import milliseconds, percentile, size, table, usage
+from measure import milliseconds, percentile, size, table, usage, verdict
 from support.plane import Clone, Connection, Plane, PlaneError, environment
 
 FREE = f'{WORKSPACE}metadata: {{annotations: {{treeplane.dev/protected: "false"}}}}\n'
@@ -31,6 +33,8 @@ PAGE = "/clusters/*/api/v1/namespaces?limit=500"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 CHANGES, NEW, PAGES, COLD, RESTARTS, DELETED = 15, 7, 9, 50, 3, 10_000
 LONGEST = 1800.0
+EMPTY, FILED = 10_000, 5_000
+"""Workspaces a second that are asked for, where a kube-apiserver creates `peer.PEER` ConfigMaps."""
 
 
 def main() -> None:
@@ -81,11 +85,14 @@ class Run:
         before = Footprint.of(self._plane)
         shipped = counted(self._plane.connection())
         add(clone, self._count, empty=self._empty)
+        peers = [peer.creates(self._folder / "before")]
         with most_memory(self._plane) as most:
             start = time.monotonic()
             clone.push("origin", "HEAD")
             ready = wait_ready(self._plane, self._count + shipped, start, LONGEST)
         self._tell_load("loaded in one commit", ready, before, max(most))
+        peers.append(peer.creates(self._folder / "behind"))
+        self._tell_expected(self._count / ready, peers)
 
     def _tell_load(self, title: str, seconds: float, before: Footprint, most: int) -> None:
         after = settled(self._plane)
@@ -100,6 +107,15 @@ class Run:
         ]
         rows += [[each.name, size(each.own), f"{each.cpu_seconds:.1f} s CPU"] for each in after.processes]
         table(f"{self._count:,} workspaces {title}", rows)
+
+    def _tell_expected(self, rate: float, peers: list[Result]) -> None:
+        asked = EMPTY if self._empty else FILED
+        share, expected = peer.share(rate, peers), asked / peer.PEER
+        table("a load in one commit, expected", [
+            ["kube-apiserver, ConfigMaps a second", ", ".join(f"{each.rate:.0f}" for each in peers), "", ""],
+            ["workspaces a second", f"{rate:,.0f}", f">= {asked:,}", verdict(rate >= asked)],
+            ["for each of its ConfigMaps", f"{share:.1f}", f">= {expected:.1f}", verdict(share >= expected)],
+        ])  # fmt: skip
 
     def _pushes(self, clone: Clone) -> None:
         found = [self._push(clone, number % self._count, f"c{number}") for number in range(CHANGES)]
