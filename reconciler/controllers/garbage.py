@@ -56,8 +56,8 @@ class Garbage(Controller[Key]):
     def __init__(self, store: Store, kinds: Callable[[str], KindTable]) -> None:
         self._store = store
         self._kinds = kinds
-        self._foreground: dict[Key, str] = {}
-        """Owners that wait for their dependents, with their UIDs: few, found in the index of what is ending."""
+        self._foreground: dict[str, dict[Key, str]] = {}
+        """By cluster: owners that wait for their dependents, with their UIDs; found in the index of what is ending."""
         self._by_uid: dict[tuple[str, str], Key] = {}
         self._undecided: dict[str, set[Key]] = {}
         """By cluster: dependents to look at again when its kinds change. A restart looks at each of them again."""
@@ -113,7 +113,7 @@ class Garbage(Controller[Key]):
     def _wait(self, key: Key, metadata: Object) -> None:
         self._waits_no_more(key)
         if metadata.get("deletionTimestamp") and FOREGROUND_FINALIZER in (metadata.get("finalizers") or ()):
-            self._foreground[key] = metadata.get("uid", "")
+            self._foreground.setdefault(key.cluster, {})[key] = metadata.get("uid", "")
             self._by_uid[key.cluster, metadata.get("uid", "")] = key
 
     def _awaited(self, entry: Entry, references: Iterable[Reference]) -> Iterable[Key]:
@@ -142,15 +142,21 @@ class Garbage(Controller[Key]):
 
     def _ended(self, cluster: str) -> Iterable[Key]:
         """What is noted of a workspace goes with it; what was held there is let go of."""
-        for key in [key for key in self._foreground if key.cluster == cluster]:
+        for key in [*self._foreground.get(cluster, ())]:
             self._waits_no_more(key)
         with self._lock:
             return self._undecided.pop(cluster, set())
 
     def _waits_no_more(self, key: Key) -> None:
-        uid = self._foreground.pop(key, None)
+        waiting = self._foreground.get(key.cluster, {})
+        uid = waiting.pop(key, None)
         if uid is not None:
             self._by_uid.pop((key.cluster, uid), None)
+            if not waiting:
+                del self._foreground[key.cluster]
+
+    def _is_waiting(self, key: Key) -> bool:
+        return key in self._foreground.get(key.cluster, ())
 
     # -- what is done
 
@@ -195,7 +201,7 @@ class Garbage(Controller[Key]):
             return write(self._store, replaced(record, _disowned(obj, lost))) if lost else None
         mine = dependents(self._store, record.key.cluster, obj["metadata"].get("uid", "")) if owners.waiting else ()
         if mine:
-            if any(dependent in self._foreground for dependent in mine):
+            if any(map(self._is_waiting, mine)):
                 # A circle: one of those that the object would wait for waits for it.
                 obj = _unblocked(obj)
                 self._store.write(replaced(record, obj)).result()
@@ -242,7 +248,7 @@ class Garbage(Controller[Key]):
         for dependent in dependents(self._store, key.cluster, uid):
             if key.namespace and dependent.namespace != key.namespace:
                 continue
-            if dependent not in self._foreground:
+            if not self._is_waiting(dependent):
                 self.queue.add(dependent)
             record = self._store.get(dependent)
             found = orjson.loads(record.value) if record is not None else None
