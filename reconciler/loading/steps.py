@@ -422,7 +422,7 @@ class Stepper:
             self._pending.pop(path, None)
             self._world.gone(path)
             return True
-        if self._cases.find(path) is None and path not in system.shipped_workspaces():
+        if self._kept.is_back(path) or (self._cases.find(path) is None and path not in system.shipped_workspaces()):
             self._pending.pop(path, None)
             record = self._world.record(path)
             if record is None:

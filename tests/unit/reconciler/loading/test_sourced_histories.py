@@ -67,6 +67,7 @@ def begin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @example(history=[("swap", 44, True), ("deny", 24, True), ("twin", 12, False)])
 @example(history=[("child", 20, True), ("child", 15, True), ("swap", 18, True)])
 @example(history=[("child", 11, False), ("swap", 15, True), ("path", 47, True)])
+@example(history=[("drop", 1, False)])
 def test_a_recovery_comes_to_the_same(begin: Any, history: History) -> None:
     recovers(begin(), history)
 
