@@ -28,6 +28,9 @@ from reconciler.syncing.upstream import Item, Outrun, Upstream
 
 Object = dict[str, Any]
 
+_LOOKS = 3
+"""How often the target is asked about one object that changes between the answers."""
+
 
 class Applier:
     def __init__(self, site: TargetSite, upstream: Upstream) -> None:
@@ -75,12 +78,18 @@ class Applier:
         if live is None or (live.fresh is None and live.digest):
             return None
         seen = live.fresh or self._site.client.get(where)  # asked for where there was no room to keep it
-        if seen is None or in_step(rendered, seen):
-            return seen
-        if live.digest not in (b"", digest):
-            return None  # the upstream object changed, so there is something to apply
-        answer = self._site.client.apply(where, body, dry_run=True)
-        return seen if same(seen, answer) else None
+        for _ in range(_LOOKS):
+            if seen is None or in_step(rendered, seen):
+                return seen
+            if live.digest not in (b"", digest):
+                return None  # the upstream object changed, so there is something to apply
+            answer = self._site.client.apply(where, body, dry_run=True)
+            if same(seen, answer):
+                return seen
+            if _revision(seen) == _revision(answer):
+                return None
+            seen = self._site.client.get(where)  # it was changed meanwhile, by its own controllers as a rule
+        return None
 
     def _note(self, cache: Cache, live: Object, digest: bytes, item: Item, kind: ServedKind, obj: Object) -> None:
         metadata = live["metadata"]
@@ -175,3 +184,7 @@ class Applier:
         answer = site.client.apply(where, orjson.dumps(manifest))
         site.note_inventory(home.name, held)
         site.watch(CONFIG_MAPS, "v1").cache.saw(answer)
+
+
+def _revision(obj: Object) -> Any:
+    return obj["metadata"].get("resourceVersion")

@@ -101,3 +101,30 @@ def test_what_was_changed_there_is_told_once_it_is_put_right(synced: SyncedFleet
     synced.start()
     eventually(lambda: synced.syncing is not None and synced.syncing.syncers())
     assert len(synced.notices) == 1
+
+
+def test_what_its_own_controllers_do_while_it_is_asked_about_is_no_drift(
+    synced: SyncedFleet, eventually: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced.begin()
+    west = synced.clusters["west"]
+
+    def ready() -> Any:
+        return ((synced.deployment() or {}).get("status") or {}).get("readyReplicas")
+
+    eventually(lambda: ready() == 2)
+    there, write = west.find("deployments", "web"), west.write
+    where = f"/apis/apps/v1/namespaces/{there['metadata']['namespace']}/deployments/web"
+    fields = {**there, "metadata": {**there["metadata"], "managedFields": []}}  # so that the target has to be asked
+
+    def meanwhile(at: str, body: dict[str, Any], *, dry_run: bool) -> dict[str, Any]:
+        if dry_run and west.find("deployments", "web")["status"]["readyReplicas"] == 2:
+            west.strange(where, {**fields, "status": {**there["status"], "readyReplicas": 1}})
+        return write(at, body, dry_run=dry_run)
+
+    monkeypatch.setattr(west, "write", meanwhile)
+    before = [*west.writes]
+    west.strange(where, fields)
+    eventually(lambda: ready() == 1)
+    assert synced.notices == []
+    assert west.writes == before
