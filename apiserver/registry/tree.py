@@ -375,6 +375,14 @@ def workspace_row(store: View, name: str) -> Row | None:
     return Row(path, found) if found is not None else None
 
 
+def declared_row(store: View, cluster: str) -> Row | None:
+    """As `workspace_row`, by logical cluster name; None for one that no commit knows of, which is seen without it."""
+    place = store.get(cluster_key(cluster))
+    path = path_of(place.value) if place is not None and not is_stored(place.value) else ""
+    found = store.get_row(Table.WORKSPACES, path) if path else None
+    return Row(path, found) if found is not None else None
+
+
 def workspace_at(store: View, path: str) -> WorkspaceRecord | None:
     found = store.get_row(Table.WORKSPACES, path)
     return WorkspaceRecord.decode(path, found) if found is not None else None

@@ -244,6 +244,7 @@ class PutAlike(NamedTuple):
 RowOp = PutRow | DeleteRow | CheckRow
 SingleOp = Put | Delete | DeleteAll | Check | RowOp | CheckNumber
 Op = SingleOp | PutAlike
+_OF_OBJECTS = (Put, Delete)
 
 
 def check_apart(ops: Sequence[SingleOp]) -> None:
@@ -251,7 +252,7 @@ def check_apart(ops: Sequence[SingleOp]) -> None:
     clusters = [op.cluster for op in ops if isinstance(op, DeleteAll)]
     if not clusters:
         return
-    written = {op.key.cluster for op in ops if isinstance(op, Put | Delete) and not op.key.resource.startswith("~")}
+    written = {op.key.cluster for op in ops if isinstance(op, _OF_OBJECTS) and not op.key.resource.startswith("~")}
     if len({*clusters}) < len(clusters) or not written.isdisjoint(clusters):
         raise ValueError(f"one call removes all of {', '.join(sorted(clusters))} and writes to it")
 

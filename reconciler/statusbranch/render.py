@@ -298,11 +298,8 @@ class Rendering:
         try:
             return self._places[cluster]
         except KeyError:
-            row = tree.workspace_row(self._store, cluster)
-            place = None
-            if row is not None:
-                record, said = tree.record_and_summary(row)
-                place = self._place_of(record, said) if not record.stored else None
+            row = tree.declared_row(self._store, cluster)
+            place = self._place_of(*tree.record_and_summary(row)) if row is not None else None
             _keep(self._places, cluster, place)
             return place
 
