@@ -41,7 +41,8 @@ class Table(StrEnum):
 
     FLEET = "fleet"
     """`record` → what is being loaded and served; `troubles` → what is wrong with it as a whole (registry/tree.py);
-    `lags` → how far behind workspaces are that are held (registry/lags.py)."""
+    `lags` → how far behind workspaces are that are held (registry/lags.py); `recorded` → up to where nothing is left to
+    be said that the newest status commit does not say (statusbranch/covered.py)."""
 
     CONSUMERS = "consumers"
     """<provider's path>, <export>, <consumer's path> → nothing: who is looked at again when an export changes."""

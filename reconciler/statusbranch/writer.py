@@ -29,7 +29,7 @@ from reconciler.repository.messages import with_trailers
 from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import commit_tree, edit_tree
-from reconciler.statusbranch import fleetfacts, format, history, pushtrailers, urgency
+from reconciler.statusbranch import covered, fleetfacts, format, history, pushtrailers, urgency
 from reconciler.statusbranch.claim import Claim
 from reconciler.statusbranch.content import StatusContent
 from reconciler.statusbranch.folders import Folders
@@ -45,6 +45,8 @@ from reconciler.statusbranch.urgency import Urgency
 log = logging.getLogger(__name__)
 
 _BATCH = 4_096
+_FAR = 65_536
+"""Entries that left nothing to commit, after which it is noted that they were read."""
 _AHEAD = 256
 """Entries behind a batch that may say which workspace its last ones were of."""
 
@@ -105,7 +107,7 @@ class StatusWriter:
         self._under_way = under_way or UnderWay()
         self._covered = 0
         self._unsettled = Unsettled()
-        self._looked = 0
+        self._looked = self._noted = 0
         self._served = NONE  # when it was last looked
         self._whole = False  # the branch holds what our log does not explain: compare all
         self._endless = False  # the source does not let its history end
@@ -147,12 +149,21 @@ class StatusWriter:
             self._unsettled = said.unsettled
             self._covered = max(self._covered, said.until)
             self._whole = False
+            if commit is None and head is not None:
+                self._note(head)
             if commit is not None:
                 PHASES.took(time.monotonic() - began, "record")
                 STATUS_COMMITS.add()
         if commit is not None:
             self.committed()
         return commit
+
+    def _note(self, head: str) -> None:
+        """Nothing was committed: so that who goes on from here does not read it all again."""
+        settled = self._unsettled.settled
+        if settled > self._noted and (self._stop.is_set() or settled - self._noted >= _FAR):
+            self._store.write(covered.note(head, settled)).result()
+            self._noted = settled
 
     # -- what the source makes of it
 
@@ -184,7 +195,8 @@ class StatusWriter:
         """All that there is to record: what the log tells of, or all there is."""
         if not self._covered and head is not None:
             facts = RecordedFleet(self._repo, head).facts()
-            self._unsettled.settled, rendering.recorded = facts.settled, facts.revision
+            self._noted = max(facts.settled, covered.noted(self._store, head))
+            self._unsettled.settled, rendering.recorded = self._noted, facts.revision
         after = self._covered or self._unsettled.settled
         if self._whole or after > self._store.revision():
             return self._everything(rendering, head)

@@ -14,13 +14,14 @@ from support.signing import git_says_good, needs_ssh
 from support.statusfiles import CLUSTER, DEPLOYMENT, WEB, forget_the_log, source_files, status
 
 from apiserver.model.commits import own
-from apiserver.storage.protocol import Delete, Store
+from apiserver.storage.protocol import Delete, Store, View
 from reconciler.plan.summary import Summary
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.signatures.own import CommitKey
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.render import Files, Rendering
+from reconciler.statusbranch.stretches import Stretches
 from reconciler.statusbranch.underway import UnderWay
 from reconciler.statusbranch.writer import StatusWriter, WriterSettings
 
@@ -328,6 +329,37 @@ def test_after_a_restart_it_goes_on_where_it_was(
     second = again.flush()
     assert second is not None
     assert mirror.repository.commit(second).parents[0] == first
+
+
+@pytest.mark.parametrize("left", [False, True], ids=["the same commit", "an earlier one"])
+def test_what_leaves_nothing_is_not_read_again_after_a_restart(
+    writer: StatusWriter, store: Store, mirror: Mirror, served: Any, monkeypatch: pytest.MonkeyPatch, left: bool
+) -> None:
+    """It counts with the commit that it was found with; a mirror that was copied back may be at one before it."""
+    first = writer.flush()
+    assert first is not None
+    recorded = store.revision()
+    status(served, replicas=1)
+    writer.start()
+    for number in range(5):
+        served.put("secrets", CLUSTER, f"s{number}", data={"password": "aHVudGVyMg=="})
+    writer.stop()
+    until = store.revision()
+    if left:
+        mirror.keep_status(first)
+    status(served, configured=2)
+    asked: list[int] = []
+    changed = Stretches._changed
+
+    def noting(self: Stretches, view: View) -> list[Files]:
+        asked.append(self._after)
+        return changed(self, view)
+
+    monkeypatch.setattr(Stretches, "_changed", noting)
+    commit = StatusWriter(store, mirror, QUICK).flush()
+    assert commit is not None
+    assert asked[0] == (recorded if left else until)
+    assert "configured: 2" in source_files(mirror, commit)[DEPLOYMENT]
 
 
 def test_after_a_lost_log_all_is_compared_and_what_nothing_explains_goes(
