@@ -63,6 +63,8 @@ from reconciler.statusbranch.underway import UnderWay, forget
 
 _KEEP = 1.0
 """Seconds between two of our own commits that are kept as the served one."""
+_BEGINS = 2.0
+"""Seconds that a process takes to begin, on a slow machine."""
 _LOOK = 5.0
 """Seconds after which heads and Secrets are looked at without having been told to."""
 
@@ -85,6 +87,8 @@ class Holder:
         self._kept = 0.0
         """When the served commit was kept last."""
         self._size = FleetSize(settings.roles, store)
+        self._called = 0.0
+        """When the process was asked for to which this one hands over."""
         self._unread = False
         """Whether the head that was looked at last could not be loaded."""
         hosted = Path(settings.source) if settings.hosted else None
@@ -157,9 +161,9 @@ class Holder:
             self._serve()
 
     def _hand_over(self, epoch: int) -> None:
-        """Another process does from now on what this one did beside loading. That takes it a second or more to begin
-        with, and nobody waits for it: it is this server that holds the fleet, and what is loaded meanwhile is recorded
-        once it is there. Should it find that the fleet is another's, this process hears so as ever."""
+        """Another process does from now on what this one did beside loading. Nobody waits until it does: it is this
+        server that holds the fleet, and what is loaded meanwhile is recorded once it is there. Should it find that the
+        fleet is another's, this process hears so as ever."""
         self._beside.end()
         self._anew = False  # what was left was named
         apart = self._apart(self._new_tenure(epoch))
@@ -195,6 +199,14 @@ class Holder:
         """Whether another process is to do from now on what this one does beside loading."""
         ends = self._lookout.stop.is_set() or self._beside.lost.is_set()
         return not ends and isinstance(self._beside, Beside) and self._size.is_large()
+
+    def _other_is_there(self) -> bool:
+        """Whether the process that is to do the rest has had the time to begin. It is asked for first, and this one
+        goes on until then: between the two nobody does it."""
+        if not self._called:
+            self._called = time.monotonic()
+            self._teller.lends()
+        return time.monotonic() - self._called >= _BEGINS
 
     def _is_ours(self) -> bool:
         """Makes the first status commit, and has it seen by others; False: another server was faster. What a load left
@@ -320,7 +332,7 @@ class Holder:
                 return
             if self._committer.waiting():
                 self._commit()
-            elif quiet and self._outgrown():
+            elif quiet and self._outgrown() and self._other_is_there():
                 return
             self._renew()
             if self._move.is_due(tree.fleet(self._store).commit.id):

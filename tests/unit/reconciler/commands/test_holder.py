@@ -130,9 +130,10 @@ def test_what_another_version_ships_is_written_when_all_else_is_done(
 def test_a_fleet_that_grew_has_the_rest_done_by_another_process(
     fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch, eventually: Eventually, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Once nothing comes for a while."""
+    """Once nothing comes for a while, and once that is there."""
     monkeypatch.setattr(fleetsize, "LARGE", tree.count(fleet.store) + 1)
     monkeypatch.setattr(holder, "_LOOK", 0.2)
+    monkeypatch.setattr(holder, "_BEGINS", 3600.0)
     for step in ("start", "stop"):  # of loops, which need a server
         monkeypatch.setattr(Beside, step, lambda self: None)
     run = Run(fleet, monkeypatch)
@@ -143,11 +144,13 @@ def test_a_fleet_that_grew_has_the_rest_done_by_another_process(
         assert not rest.lock(stopped=lambda: True)
         assert tenure_of(fleet.store) is None
         fleet.repo.commit({"workspaces/root/more/workspace.yaml": ""})
+        eventually(lambda: '"lends"' in capsys.readouterr().out)
+        assert not rest.lock(stopped=lambda: True), "until that is there, this one goes on"
+        monkeypatch.setattr(holder, "_BEGINS", 0.0)
         assert rest.lock(stopped=lambda: not run.thread.is_alive()), "it is lent"
         tenure = tenure_of(fleet.store)
         assert tenure is not None
         assert tenure.writer == claim_of(fleet.mirror.repository, fleet.mirror.status() or "").writer
-        assert '"lends"' in capsys.readouterr().out
         status = rest.handles(fleet.store).status
         recorded = fleet.mirror.status()
         status.write(say(BEGUN)).result()
