@@ -133,11 +133,20 @@ class Manager:
             self._handle(item, written, again=self._queue.retry)
 
     def _handle(self, item: Item, written: _Written, again: Callable[[Item], None]) -> None:
-        number, key = item
+        number, _ = item
         if number < 0:
             self._load()
             self._queue.done(item)
-            return
+        else:
+            self._work(item, written, again)
+        # Whatever came last: what a controller gathers goes to the store now, or when there is something to do again.
+        if not len(self._queue):
+            self._await(written, len(written), again)
+        elif len(written) >= 2 * _TOGETHER:
+            self._await(written, _TOGETHER, again)  # the store is at work on the others meanwhile
+
+    def _work(self, item: Item, written: _Written, again: Callable[[Item], None]) -> None:
+        number, key = item
         agenda = self._agendas[number]
         work, began = agenda.taken(key), time.perf_counter()
         try:
@@ -153,10 +162,6 @@ class Manager:
         finally:
             self._queue.done(item)
             queues.WORK.took(time.perf_counter() - began, self._name)
-        if not len(self._queue):
-            self._await(written, len(written), again)
-        elif len(written) >= 2 * _TOGETHER:
-            self._await(written, _TOGETHER, again)  # the store is at work on the others meanwhile
 
     def _done(self, item: Item, work: KeyAtWork) -> None:
         self._queue.forget(item)

@@ -9,6 +9,7 @@ import pytest
 
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Check, Conflict, Op, Put, Store
+from reconciler.controllers import manager as manager_module
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.feed import Feed
@@ -79,6 +80,19 @@ def test_so_many_go_together_and_the_rest_when_it_is_waited_for(store: Store, wr
     managed(store, Making(store, 3), "abcdefgh").settle()
     assert writes == [["a", "b", "c"], ["d", "e", "f"], ["g", "h"]]
     assert [record.key for record in store.scan("made").records] == [made(name) for name in "abcdefgh"]
+
+
+def test_what_was_gathered_goes_although_the_last_to_be_done_was_to_look_for_appointments(
+    store: Store, writes: list[list[str]]
+) -> None:
+    """Which a manager does now and then, whatever else there is."""
+    manager, loads = managed(store, Making(store, 10), "ab"), manager_module._LOAD
+    assert manager.step()
+    manager._queue.add(loads)
+    assert manager.step()
+    assert writes == [], "there is more to be done"
+    assert manager.step()
+    assert writes == [["a", "b"]]
 
 
 def test_each_resolves_to_what_was_written_of_all(store: Store) -> None:
