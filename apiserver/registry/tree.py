@@ -370,15 +370,18 @@ def workspace_row(store: View, name: str) -> Row | None:
     if found is not None:
         return Row(name, found)
     place = store.get(cluster_key(name))
-    path = path_of(place.value) if place is not None else ""
-    found = store.get_row(Table.WORKSPACES, path) if path else None
-    return Row(path, found) if found is not None else None
+    return _row_of(store, place.value) if place is not None else None
 
 
 def declared_row(store: View, cluster: str) -> Row | None:
     """As `workspace_row`, by logical cluster name; None for one that no commit knows of, which is seen without it."""
     place = store.get(cluster_key(cluster))
-    path = path_of(place.value) if place is not None and not is_stored(place.value) else ""
+    return _row_of(store, place.value) if place is not None and not is_stored(place.value) else None
+
+
+def _row_of(store: View, value: bytes) -> Row | None:
+    """`value`: of what `placed` wrote."""
+    path = path_of(value)
     found = store.get_row(Table.WORKSPACES, path) if path else None
     return Row(path, found) if found is not None else None
 

@@ -125,28 +125,30 @@ class Manager:
         item = self._queue.get(0)
         if item is not None:
             self._handle(item, self._stepped, again=self._queue.add)
+            if not len(self._queue):
+                self._await(self._stepped, len(self._stepped), again=self._queue.add)
         return item is not None
 
     def _run(self) -> None:
         written: _Written = []
-        while (item := self._queue.get()) is not None:
+        while (item := self._next(written)) is not None:
             self._handle(item, written, again=self._queue.retry)
 
+    def _next(self, written: _Written) -> Item | None:
+        """What to do next; None at the end. Before a thread sleeps it waits for what it wrote, and what controllers
+        gathered goes to the store, whatever was done last."""
+        item = self._queue.get(0)
+        if item is None:
+            self._await(written, len(written), again=self._queue.retry)
+            item = self._queue.get()
+        return item
+
     def _handle(self, item: Item, written: _Written, again: Callable[[Item], None]) -> None:
-        number, _ = item
+        number, key = item
         if number < 0:
             self._load()
             self._queue.done(item)
-        else:
-            self._work(item, written, again)
-        # Whatever came last: what a controller gathers goes to the store now, or when there is something to do again.
-        if not len(self._queue):
-            self._await(written, len(written), again)
-        elif len(written) >= 2 * _TOGETHER:
-            self._await(written, _TOGETHER, again)  # the store is at work on the others meanwhile
-
-    def _work(self, item: Item, written: _Written, again: Callable[[Item], None]) -> None:
-        number, key = item
+            return
         agenda = self._agendas[number]
         work, began = agenda.taken(key), time.perf_counter()
         try:
@@ -162,6 +164,8 @@ class Manager:
         finally:
             self._queue.done(item)
             queues.WORK.took(time.perf_counter() - began, self._name)
+        if len(written) >= 2 * _TOGETHER:
+            self._await(written, _TOGETHER, again)  # the store is at work on the others meanwhile
 
     def _done(self, item: Item, work: KeyAtWork) -> None:
         self._queue.forget(item)

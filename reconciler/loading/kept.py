@@ -108,9 +108,11 @@ class KeptWorkspaces:
     def is_back(self, path: str) -> bool:
         """Whether one is back that a recovery could not bring back at once. Nothing more of it follows from this
         commit, which does not have it, until its removal is judged."""
-        kept, record = self._of.get(path), self._world.record(path)
-        stays = kept is not None and kept.why is None and self._recorded is None
-        return stays and record is not None and record.served
+        kept = self._of.get(path)
+        if kept is None or kept.why is not None or self._recorded is not None:
+            return False
+        record = self._world.record(path)
+        return record is not None and record.served
 
     def came_back(self) -> list[str]:
         """The uppermost of those of which is known by now what would go with them, and was not when the step began."""

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from apiserver.metrics.fleet import PHASES, STATUS_BEGAN, STATUS_COMMITS
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.registry import tree
 from apiserver.registry.tree import FleetRecord
-from apiserver.storage.protocol import Compacted, Store
+from apiserver.storage.protocol import Compacted, NoSpace, Store
 from reconciler.layout.fleet import FILE
 from reconciler.repository.chain import CONTINUES
 from reconciler.repository.difference import difference
@@ -159,11 +160,13 @@ class StatusWriter:
         return commit
 
     def _note(self, head: str) -> None:
-        """Nothing was committed: so that who goes on from here does not read it all again."""
+        """Nothing was committed: so that who goes on from here does not read it all again. What cannot be noted is read
+        again, and nothing else comes of that."""
         settled = self._unsettled.settled
         if settled > self._noted and (self._stop.is_set() or settled - self._noted >= _FAR):
-            self._store.write(covered.note(head, settled)).result()
-            self._noted = settled
+            with suppress(NoSpace):
+                self._store.write(covered.note(head, settled)).result()
+                self._noted = settled
 
     # -- what the source makes of it
 

@@ -186,5 +186,6 @@ class Applier:
         site.watch(CONFIG_MAPS, "v1").cache.saw(answer)
 
 
-def _revision(obj: Object) -> Any:
-    return obj["metadata"].get("resourceVersion")
+def _revision(obj: Object) -> str:
+    """Of an object as a cluster answered it (answers.checked)."""
+    return str(obj["metadata"]["resourceVersion"])

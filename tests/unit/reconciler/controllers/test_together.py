@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from typing import Any
 
 import pytest
 
@@ -83,16 +84,22 @@ def test_so_many_go_together_and_the_rest_when_it_is_waited_for(store: Store, wr
 
 
 def test_what_was_gathered_goes_although_the_last_to_be_done_was_to_look_for_appointments(
-    store: Store, writes: list[list[str]]
+    store: Store, writes: list[list[str]], eventually: Callable[..., Any]
 ) -> None:
     """Which a manager does now and then, whatever else there is."""
-    manager, loads = managed(store, Making(store, 10), "ab"), manager_module._LOAD
-    assert manager.step()
-    manager._queue.add(loads)
-    assert manager.step()
-    assert writes == [], "there is more to be done"
-    assert manager.step()
-    assert writes == [["a", "b"]]
+
+    class Last(Making):
+        def reconcile(self, key: Key) -> Future[list[int]] | None:
+            if key.name == "b":
+                manager._queue.add(manager_module._LOAD)
+            return super().reconcile(key)
+
+    manager = managed(store, Last(store, 10), "ab")
+    manager.start()
+    try:
+        eventually(lambda: writes == [["a", "b"]])
+    finally:
+        manager.stop()
 
 
 def test_each_resolves_to_what_was_written_of_all(store: Store) -> None:
