@@ -264,6 +264,7 @@ class Group:
         own: dict[bytes, _Effect] = {}
         changed: dict[bytes, bytes | None] = {}
         checks: list[CheckNumber] = []
+        swept: set[str] = set()
         check_apart(ops)
         for op in ops:
             if isinstance(op, _OF_ROWS):
@@ -277,13 +278,19 @@ class Group:
             if isinstance(op, DeleteAll):
                 gone = self._all_of(op, revision)
                 effects += gone
+                swept.add(op.cluster)
                 revision += sum(len(each.rows) for each in gone)
                 revisions.append(revision if gone else 0)
                 continue
             key = op.key
             full = self._env.intern(self._txn, key.resource, self.interned) + limits.tail(key)
             limits.check_length(key, len(full))
-            previous = own[full].record if full in own else self._txn.get(full)
+            if full in own:
+                previous = own[full].record
+            elif swept and key.cluster in swept and not key.resource.startswith("~"):
+                previous = None  # it goes with this call
+            else:
+                previous = self._txn.get(full)
             if op.expect is not None:
                 _expect(key, op.expect, previous)
             if isinstance(op, Check) or (isinstance(op, Delete) and previous is None):
