@@ -29,6 +29,7 @@ from apiserver.storage.lmdb_library import Full, LibraryError
 from apiserver.storage.lmdb_retention import Retention
 from apiserver.storage.lmdb_templates import References
 from apiserver.storage.protocol import NoSpace, Op, RoleLost
+from apiserver.storage.turn import TURN, Answer
 
 log = logging.getLogger(__name__)
 
@@ -70,17 +71,17 @@ class WriterThread:
         self._checked_readers = time.monotonic()
 
     def write(self, ops: Sequence[Op], *, logged: bool, under: Under | None) -> Future[list[int]]:
-        answer: Future[list[int]] = Future()
+        answer = Answer()
         self._submit(_Call(ops, logged, under, answer))
         return answer
 
     def compact(self, keep: int, under: Under | None) -> None:
-        answer: Future[list[int]] = Future()
+        answer = Answer()
         self._submit(_Compact(keep, under, answer))
         answer.result()
 
     def clear(self, under: Under | None) -> None:
-        answer: Future[list[int]] = Future()
+        answer = Answer()
         self._submit(_Clear(under, answer))
         answer.result()
 
@@ -123,7 +124,7 @@ class WriterThread:
         item: _Call | _Compact | _Clear | None = first
         began = time.perf_counter()
         try:
-            with self._env.write() as txn:
+            with self._env.write() as txn, TURN:
                 group = Group(self._env, txn, self._forms)
                 until = time.perf_counter() + self._settings.group_seconds
                 operations = 0

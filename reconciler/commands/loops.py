@@ -23,7 +23,7 @@ from reconciler.controllers.awaited import Awaited
 from reconciler.controllers.clusterparts import Clusters, cluster_loops
 from reconciler.controllers.feed import Feed
 from reconciler.controllers.housekeeping import housekeeping
-from reconciler.controllers.manager import CAREFUL, Manager
+from reconciler.controllers.manager import CAREFUL, LOCAL, Manager
 from reconciler.controllers.notices import Notices
 from reconciler.controllers.settings import HousekeepingSettings, TargetSettings
 from reconciler.controllers.tokensecrets import TokenSecrets
@@ -71,7 +71,7 @@ class Loops:
             cluster_loops(feed, Clusters.of_workspaces(store), bundle, busy),
             Manager("tokensecrets", [secrets], feed, CAREFUL, busy),
             Manager("awaited", [Awaited(store)], feed, CAREFUL, busy),
-            Manager("workspaces", workspace_loops(store, Identities(settings.keys_dir / "identities")), feed),
+            Manager("workspaces", workspace_loops(store, Identities(settings.keys_dir / "identities")), feed, LOCAL),
             Manager("stand-ins", [self._standins], feed),
         )
         self._announcing = Announcing(settings, store, feed, station.teller.note)

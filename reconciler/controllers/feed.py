@@ -18,6 +18,7 @@ from typing import Any
 
 from apiserver.model.keys import Internal, Key
 from apiserver.storage.protocol import Change, Compacted, Store
+from apiserver.storage.turn import TURN
 from reconciler.controllers import checkpoints
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
@@ -149,6 +150,8 @@ class Feed:
         """Read all that the log holds by now, and show these all that they have to see. False: the feed was stopped
         before that."""
         while not self._stopped.is_set():
+            if self._reading.locked():
+                TURN.give()
             with self._reading:
                 self._read()
                 found = next((p for p in self._passes if any(f in needed for f in p.followers)), None)
@@ -187,30 +190,34 @@ class Feed:
             self._go_back(min(f.since for f in added))
         until = self.store.revision()
         while self.reached < until and not self._stopped.is_set():
-            try:
-                changes = self.store.changes(self.reached, _PAGE, self._is_asked_for)
-            except Compacted:
-                self._passes, self._began = [], False
-                self._begin(self._followers)
-                self._go_back(min(f.since for f in self._followers))
-                continue
-            if not changes:
-                self.reached = until  # its last entries were forgotten, or never written
-                return
-            ends = _ends(changes)
-            for change in changes:
-                key = change.key
-                gone = change.deletes and change.revision < ends.get(key.cluster, 0)
-                followers = self._asking.get((key.resource, gone))
-                if followers is None:
-                    followers = self._find(key.resource, gone)
-                if followers:
-                    entry = Entry(change, with_workspace=gone)
-                    for follower in followers:
-                        if change.revision > follower.since:
-                            _tell(follower, entry)
-            self.reached = changes[-1].revision
-            self._handed += len(changes)
+            with TURN:
+                self._read_page(until)
+
+    def _read_page(self, until: int) -> None:
+        try:
+            changes = self.store.changes(self.reached, _PAGE, self._is_asked_for)
+        except Compacted:
+            self._passes, self._began = [], False
+            self._begin(self._followers)
+            self._go_back(min(f.since for f in self._followers))
+            return
+        if not changes:
+            self.reached = until  # its last entries were forgotten, or never written
+            return
+        ends = _ends(changes)
+        for change in changes:
+            key = change.key
+            gone = change.deletes and change.revision < ends.get(key.cluster, 0)
+            followers = self._asking.get((key.resource, gone))
+            if followers is None:
+                followers = self._find(key.resource, gone)
+            if followers:
+                entry = Entry(change, with_workspace=gone)
+                for follower in followers:
+                    if change.revision > follower.since:
+                        _tell(follower, entry)
+        self.reached = changes[-1].revision
+        self._handed += len(changes)
 
     def _go_back(self, to: int) -> None:
         """Read the log from there; those who were told more already are not told it again."""
@@ -252,11 +259,12 @@ class Feed:
                 self._ended(follower)
 
     def _show(self, found: _Pass) -> None:
-        page = self.store.scan(found.resource, after=found.after, limit=_PAGE, count=False)
-        for record in page.records:
-            entry = Entry(record)
-            for follower in found.followers:
-                _tell(follower, entry)
+        with TURN:
+            page = self.store.scan(found.resource, after=found.after, limit=_PAGE, count=False)
+            for record in page.records:
+                entry = Entry(record)
+                for follower in found.followers:
+                    _tell(follower, entry)
         found.after = page.more
         if page.more is None:
             self._passes.remove(found)

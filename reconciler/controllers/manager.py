@@ -17,6 +17,7 @@ from typing import Any
 
 from apiserver.metrics import queues
 from apiserver.storage.protocol import Conflict
+from apiserver.storage.turn import TURN
 from reconciler.controllers.agenda import SOON, Agenda, Item, KeyAtWork
 from reconciler.controllers.appointments import Appointments
 from reconciler.controllers.controller import Controller
@@ -36,7 +37,8 @@ class ManagerSettings:
     """`threads`: that reconcile at a time. `current`: before each key the log is read to its end, so that no controller
     decides on less than what was written, its own writes included. `longest`: seconds between two tries, at most.
     `patience`: seconds for which what is more urgent goes first. `counted`: what its queue is called in metrics, where
-    its own name is somebody's to choose.
+    its own name is somebody's to choose. `local`: its controllers wait for nothing but the store, and so work in turn
+    (storage/turn).
     """
 
     threads: int = 1
@@ -44,9 +46,11 @@ class ManagerSettings:
     longest: float = 60.0
     patience: float = 30.0
     counted: str = ""
+    local: bool = False
 
 
-CAREFUL = ManagerSettings(current=True, longest=10.0)
+LOCAL = ManagerSettings(local=True)
+CAREFUL = ManagerSettings(current=True, longest=10.0, local=True)
 """Of housekeeping, which takes away what nobody needs."""
 
 
@@ -121,6 +125,12 @@ class Manager:
 
     def step(self) -> bool:
         """As `settle`, one key at most; whether there was one."""
+        try:
+            return self._step()
+        finally:
+            TURN.give()
+
+    def _step(self) -> bool:
         self._catch_up()
         item = self._queue.get(0)
         if item is not None:
@@ -154,6 +164,8 @@ class Manager:
         try:
             if not self._catch_up():
                 return
+            if self._settings.local:
+                TURN.take()
             writes = agenda.during(work, self._controllers[number].reconcile)
             if writes:
                 written.append((item, work, writes))
@@ -184,6 +196,7 @@ class Manager:
 
     def _await(self, written: _Written, number: int, again: Callable[[Item], None]) -> None:
         """The first so many."""
+        TURN.give()
         if not number:
             return
         for controller in self._controllers:
@@ -214,8 +227,10 @@ class Manager:
             return not self._ending.is_set()
         if self._settings.current or not all(f.ready.is_set() for f in self._followers):
             until = time.monotonic() + self._settings.patience
-            while self._busy() and time.monotonic() < until and not self._ending.wait(_NAP):
-                pass
+            while self._busy() and time.monotonic() < until:
+                TURN.give()
+                if self._ending.wait(_NAP):
+                    break
             return self._feed.catch_up(self._followers) and not self._ending.is_set()
         return not self._ending.is_set()
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apiserver.storage.protocol import Store, View
+from apiserver.storage.turn import TURN
 from reconciler.statusbranch.render import Files, Rendering
 from reconciler.statusbranch.unsettled import Unsettled
 
-_BATCH = 2_048
+_BATCH = 1_024
 """Entries of the log that are rendered in one view."""
 _SUMMARIES = 1_024
 """Summaries that are written anew in one view."""
@@ -64,6 +65,7 @@ class Stretches:
         return [*pieces, *self._rendering.summaries(self._unsettled.due(None))], True
 
     def _changed(self, view: View) -> list[Files]:
-        changes = view.changes(self._after, _BATCH) if self._after < self.until else []
-        self._after = changes[-1].revision if changes else self.until
-        return [self._rendering.changed(changes)] if changes else []
+        with TURN:
+            changes = view.changes(self._after, _BATCH) if self._after < self.until else []
+            self._after = changes[-1].revision if changes else self.until
+            return [self._rendering.changed(changes)] if changes else []

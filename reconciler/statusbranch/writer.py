@@ -21,6 +21,7 @@ from apiserver.model.commits import NONE, CommitRef
 from apiserver.registry import tree
 from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Compacted, NoSpace, Store
+from apiserver.storage.turn import TURN
 from reconciler.layout.fleet import FILE
 from reconciler.repository.chain import CONTINUES
 from reconciler.repository.difference import difference
@@ -311,24 +312,31 @@ class StatusWriter:
         now, until = time.monotonic(), self._store.revision()
         try:
             while self._looked < until and self._schedule.due > now:
-                changes = self._store.changes(self._looked, _BATCH, urgency.of_workspaces_end)
-                if not changes:
-                    break
-                self._looked = changes[-1].revision
-                rest = len(changes) == _BATCH
-                ahead = self._store.changes(self._looked, _AHEAD, urgency.of_workspaces_end) if rest else []
-                without = urgency.unrecorded([*changes, *ahead])
-                for change in changes:
-                    asked = urgency.of(change, without)
-                    if asked == Urgency.URGENT:
-                        self._schedule.urgent(now)
+                with TURN:
+                    if not self._look_at_page(now):
                         break
-                    if asked == Urgency.STATUS:
-                        self._schedule.status(now)
         except Compacted:
             self._schedule.urgent(now)
         self._looked = max(self._looked, until)
         self._look_at_settings(now)
+
+    def _look_at_page(self, now: float) -> bool:
+        """Whether there was one."""
+        changes = self._store.changes(self._looked, _BATCH, urgency.of_workspaces_end)
+        if not changes:
+            return False
+        self._looked = changes[-1].revision
+        rest = len(changes) == _BATCH
+        ahead = self._store.changes(self._looked, _AHEAD, urgency.of_workspaces_end) if rest else []
+        without = urgency.unrecorded([*changes, *ahead])
+        for change in changes:
+            asked = urgency.of(change, without)
+            if asked == Urgency.URGENT:
+                self._schedule.urgent(now)
+                break
+            if asked == Urgency.STATUS:
+                self._schedule.status(now)
+        return True
 
     def _look_at_settings(self, now: float) -> None:
         """No object tells that the fleet says something else."""
