@@ -5,6 +5,8 @@ Asked by the holder, in quiet moments and before it loads a commit. Where roles 
 
 from __future__ import annotations
 
+import time
+
 from apiserver.registry import tree
 from apiserver.storage.protocol import View
 from reconciler.layout.weight import added
@@ -13,6 +15,11 @@ from reconciler.repository.objects import Repository
 LARGE = 10_000
 """Workspaces from which on a second process is worth its memory, where nothing else was said. A fleet that has come to
 that many gets it in a quiet moment, and one to which a commit brings so many as that is loaded."""
+_MUCH = 2_000
+"""Changes of the store from one quiet moment to the next by which it is not one: to begin a process takes a second of a
+processor, which what is written so quickly would have to wait for."""
+_LONGEST = 60.0
+"""Seconds after which that is not waited for any longer."""
 _LARGE_COMMIT = 2
 """Files and directories for each of these: an empty workspace has two."""
 
@@ -23,11 +30,20 @@ class FleetSize:
     def __init__(self, roles: str, store: View) -> None:
         self._roles, self._store = roles, store
         self.awaits = False
+        self._asked, self._revision = 0.0, 0
 
     def is_large(self) -> bool:
         if self._roles == "auto":
             return self.awaits or tree.count(self._store) >= LARGE
         return self._roles == "apart"
+
+    def is_busy(self) -> bool:
+        """Whether so much is written that the process had better begin later. Asked in each quiet moment of a fleet
+        that is large: in the first it cannot be told yet."""
+        now, before, revision = time.monotonic(), self._revision, self._store.revision()
+        self._revision = revision
+        self._asked = self._asked or now
+        return revision - before > _MUCH and now - self._asked < _LONGEST
 
     def would_grow(self, repo: Repository, head: str) -> bool:
         """Whether a commit makes the fleet large, which it is not yet."""

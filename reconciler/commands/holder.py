@@ -201,8 +201,10 @@ class Holder:
         return not ends and isinstance(self._beside, Beside) and self._size.is_large()
 
     def _other_is_there(self) -> bool:
-        """Whether the process that is to do the rest has had the time to begin. It is asked for first, and this one
-        goes on until then: between the two nobody does it."""
+        """Whether the process that is to do the rest has had the time to begin. It is asked for first, where little is
+        written, and this one goes on until then: between the two nobody does it."""
+        if not self._called and self._size.is_busy():
+            return False
         if not self._called:
             self._called = time.monotonic()
             self._teller.lends()

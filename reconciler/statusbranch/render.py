@@ -87,6 +87,8 @@ class Rendering:
                 files[format.schema_path(key)] = _whole(change.value) if change.value is not None else None
             elif key.resource == WORKSPACES:
                 self._workspace(change, clusters, files)
+            elif self._place(key.cluster) is None:
+                pass  # what nothing is recorded of is not even read: most of what comes and goes in a large store
             elif residue.may_leave(key) or _ends(key, change.value) or _ends(key, change.previous):
                 self._object(key, change.value, files, change.previous)
             if key.cluster:

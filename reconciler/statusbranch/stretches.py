@@ -14,6 +14,7 @@ from apiserver.storage.protocol import Store, View
 from apiserver.storage.turn import TURN
 from reconciler.statusbranch.render import Files, Rendering
 from reconciler.statusbranch.unsettled import Unsettled
+from reconciler.statusbranch.urgency import of_workspaces_end
 
 _BATCH = 1_024
 """Entries of the log that are rendered in one view."""
@@ -66,6 +67,6 @@ class Stretches:
 
     def _changed(self, view: View) -> list[Files]:
         with TURN:
-            changes = view.changes(self._after, _BATCH) if self._after < self.until else []
+            changes = view.changes(self._after, _BATCH, of_workspaces_end) if self._after < self.until else []
             self._after = changes[-1].revision if changes else self.until
             return [self._rendering.changed(changes)] if changes else []
