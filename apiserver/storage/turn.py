@@ -5,8 +5,8 @@ interpreter to the other and waits to get it back: a change of threads costs as 
 for a while with the store, and waits for nothing else meanwhile, does that in turn: the writer's thread
 (lmdb_writer.py), a feed, the controllers of a manager, who looks at the log.
 
-An order, no lock: nothing relies on it. Nobody waits for his turn longer than PATIENCE, and whoever waits for a write
-(`Answer`) has let go of it.
+An order, no lock: nothing relies on it. Nobody waits longer than PATIENCE, then he goes on, and whoever kept the turn
+so long has lost it. Whoever waits for a write (`Answer`) has let go of it.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Turn:
         return self._whose == threading.get_ident()
 
     def take(self) -> None:
-        """Returns when it is this thread's turn, or patience is at an end. It stays the turn of whoever has it until it
-        is over and somebody waits."""
+        """Returns when it is this thread's turn, or patience is at an end. It is the turn of whoever has it until it is
+        over and somebody waits."""
         if self.is_mine:
             if not self._waiting or time.monotonic() < self._until:
                 return
@@ -56,8 +56,11 @@ class Turn:
         if mine.acquire(timeout=self._patience):
             return
         with self._lock:
-            if self._whose != me:  # it was given in this moment
-                self._waiting.remove((me, mine))
+            if self._whose == me:  # it was given in this moment
+                return
+            self._waiting.remove((me, mine))
+            if time.monotonic() >= self._until:
+                self._begins(me)  # a thread that ended with it would keep it for ever
 
     def give(self) -> None:
         """Lets go of it, where it is this thread's."""

@@ -94,14 +94,24 @@ def test_who_waits_longest_is_next() -> None:
     assert seen == [1, 2]
 
 
-def test_nobody_waits_for_ever_for_one_that_does_not_give() -> None:
-    turn = Turn(patience=0.001)
+def test_who_ended_with_his_turn_has_lost_it() -> None:
+    turn = Turn(length=0.0, patience=0.001)
     with beside(turn.take):
-        pass  # it ended with its turn
+        pass
     turn.take()
-    assert not turn.is_mine
+    assert turn.is_mine
     assert not turn._waiting
-    turn.give()  # whoever went on without has none to give
+
+
+def test_nobody_waits_for_ever_for_a_turn_that_is_not_over() -> None:
+    turn, had = Turn(length=LONG, patience=0.001), list[bool]()
+    turn.take()
+    with beside(lambda: (turn.take(), had.append(turn.is_mine), turn.give())):
+        pass
+    assert had == [False]
+    assert turn.is_mine, "whoever goes on without has none to give"
+    assert not turn._waiting
+    turn.give()
 
 
 def test_who_waits_for_a_write_has_let_go() -> None:
