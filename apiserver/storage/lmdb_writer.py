@@ -22,6 +22,7 @@ from apiserver.metrics.store import COMMITS, FAILURES
 from apiserver.model.tables import Table
 from apiserver.storage import lmdb_indexes as indexes
 from apiserver.storage import lmdb_rows as rows
+from apiserver.storage.baton import BATON, Answer
 from apiserver.storage.doorbell import Doorbell
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State, StoreSettings
 from apiserver.storage.lmdb_group import Group, Under
@@ -29,7 +30,6 @@ from apiserver.storage.lmdb_library import Full, LibraryError
 from apiserver.storage.lmdb_retention import Retention
 from apiserver.storage.lmdb_templates import References
 from apiserver.storage.protocol import NoSpace, Op, RoleLost
-from apiserver.storage.turn import TURN, Answer
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ class WriterThread:
         item: _Call | _Compact | _Clear | None = first
         began = time.perf_counter()
         try:
-            with self._env.write() as txn, TURN:
+            with self._env.write() as txn, BATON:
                 group = Group(self._env, txn, self._forms)
                 until = time.perf_counter() + self._settings.group_seconds
                 operations = 0

@@ -17,8 +17,8 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from apiserver.model.keys import Internal, Key
+from apiserver.storage.baton import BATON
 from apiserver.storage.protocol import Change, Compacted, Store
-from apiserver.storage.turn import TURN
 from reconciler.controllers import checkpoints
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
@@ -151,7 +151,7 @@ class Feed:
         before that."""
         while not self._stopped.is_set():
             if self._reading.locked():
-                TURN.give()
+                BATON.give()
             with self._reading:
                 self._read()
                 found = next((p for p in self._passes if any(f in needed for f in p.followers)), None)
@@ -190,7 +190,7 @@ class Feed:
             self._go_back(min(f.since for f in added))
         until = self.store.revision()
         while self.reached < until and not self._stopped.is_set():
-            with TURN:
+            with BATON:
                 self._read_page(until)
 
     def _read_page(self, until: int) -> None:
@@ -259,7 +259,7 @@ class Feed:
                 self._ended(follower)
 
     def _show(self, found: _Pass) -> None:
-        with TURN:
+        with BATON:
             page = self.store.scan(found.resource, after=found.after, limit=_PAGE, count=False)
             for record in page.records:
                 entry = Entry(record)

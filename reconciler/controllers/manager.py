@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from apiserver.metrics import queues
+from apiserver.storage.baton import BATON
 from apiserver.storage.protocol import Conflict
-from apiserver.storage.turn import TURN
 from reconciler.controllers.agenda import SOON, Agenda, Item, KeyAtWork
 from reconciler.controllers.appointments import Appointments
 from reconciler.controllers.controller import Controller
@@ -37,8 +37,8 @@ class ManagerSettings:
     """`threads`: that reconcile at a time. `current`: before each key the log is read to its end, so that no controller
     decides on less than what was written, its own writes included. `longest`: seconds between two tries, at most.
     `patience`: seconds for which what is more urgent goes first. `counted`: what its queue is called in metrics, where
-    its own name is somebody's to choose. `local`: its controllers wait for nothing but the store, and so work in turn
-    (storage/turn).
+    its own name is somebody's to choose. `local`: its controllers wait for nothing but the store, and so work with the
+    baton (storage/baton).
     """
 
     threads: int = 1
@@ -128,7 +128,7 @@ class Manager:
         try:
             return self._step()
         finally:
-            TURN.give()
+            BATON.give()
 
     def _step(self) -> bool:
         self._catch_up()
@@ -165,7 +165,7 @@ class Manager:
             if not self._catch_up():
                 return
             if self._settings.local:
-                TURN.take()
+                BATON.take()
             writes = agenda.during(work, self._controllers[number].reconcile)
             if writes:
                 written.append((item, work, writes))
@@ -196,7 +196,7 @@ class Manager:
 
     def _await(self, written: _Written, number: int, again: Callable[[Item], None]) -> None:
         """The first so many."""
-        TURN.give()
+        BATON.give()
         if not number:
             return
         for controller in self._controllers:
@@ -228,7 +228,7 @@ class Manager:
         if self._settings.current or not all(f.ready.is_set() for f in self._followers):
             until = time.monotonic() + self._settings.patience
             while self._busy() and time.monotonic() < until:
-                TURN.give()
+                BATON.give()
                 if self._ending.wait(_NAP):
                     break
             return self._feed.catch_up(self._followers) and not self._ending.is_set()

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apiserver.storage.baton import BATON
 from apiserver.storage.protocol import Store, View
-from apiserver.storage.turn import TURN
 from reconciler.statusbranch.render import Files, Rendering
 from reconciler.statusbranch.unsettled import Unsettled
 from reconciler.statusbranch.urgency import of_workspaces_end
@@ -66,7 +66,7 @@ class Stretches:
         return [*pieces, *self._rendering.summaries(self._unsettled.due(None))], True
 
     def _changed(self, view: View) -> list[Files]:
-        with TURN:
+        with BATON:
             changes = view.changes(self._after, _BATCH, of_workspaces_end) if self._after < self.until else []
             self._after = changes[-1].revision if changes else self.until
             return [self._rendering.changed(changes)] if changes else []

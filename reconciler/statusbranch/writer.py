@@ -20,8 +20,8 @@ from apiserver.metrics.fleet import PHASES, STATUS_BEGAN, STATUS_COMMITS
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.registry import tree
 from apiserver.registry.tree import FleetRecord
+from apiserver.storage.baton import BATON
 from apiserver.storage.protocol import Compacted, NoSpace, Store
-from apiserver.storage.turn import TURN
 from reconciler.layout.fleet import FILE
 from reconciler.repository.chain import CONTINUES
 from reconciler.repository.difference import difference
@@ -312,7 +312,7 @@ class StatusWriter:
         now, until = time.monotonic(), self._store.revision()
         try:
             while self._looked < until and self._schedule.due > now:
-                with TURN:
+                with BATON:
                     if not self._look_at_page(now):
                         break
         except Compacted:

@@ -1,4 +1,4 @@
-"""Managers take turns where their controllers wait for the store alone, and keep none while they wait."""
+"""Managers whose controllers wait for the store alone work with the baton, and do not keep it while they wait."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from concurrent.futures import Future
 import pytest
 from conftest import Eventually
 
-from apiserver.storage.turn import Turn
+from apiserver.storage.baton import Baton
 from reconciler.controllers import manager as managers
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.manager import CAREFUL, LOCAL, Manager, ManagerSettings
 
 
 class Seeing(Controller[str]):
-    """What it does with a key, and whether it was in turn."""
+    """What it does with a key, and whether it had the baton."""
 
     name = "seeing"
 
     def __init__(self, does: Callable[[], Future[list[int]] | None] = lambda: None) -> None:
         self._does = does
-        self.in_turn: list[bool] = []
+        self.had_it: list[bool] = []
 
     def reconcile(self, key: str) -> Future[list[int]] | None:
-        self.in_turn.append(managers.TURN.is_mine)
+        self.had_it.append(managers.BATON.is_mine)
         return self._does()
 
 
 @pytest.fixture
-def turn(monkeypatch: pytest.MonkeyPatch) -> Turn:
-    made = Turn()
-    monkeypatch.setattr(managers, "TURN", made)
+def baton(monkeypatch: pytest.MonkeyPatch) -> Baton:
+    made = Baton()
+    monkeypatch.setattr(managers, "BATON", made)
     return made
 
 
@@ -49,47 +49,47 @@ def started() -> Iterator[Callable[[Manager], None]]:
 
 
 @pytest.mark.parametrize(
-    ("settings", "in_turn"), [(LOCAL, True), (CAREFUL, True), (ManagerSettings(), False)], ids=["local", "careful", ""]
+    ("settings", "had_it"), [(LOCAL, True), (CAREFUL, True), (ManagerSettings(), False)], ids=["local", "careful", ""]
 )
-def test_who_may_wait_for_others_than_the_store_takes_no_turn(
-    turn: Turn, settings: ManagerSettings, in_turn: bool
+def test_who_may_wait_for_others_than_the_store_does_not_take_it(
+    baton: Baton, settings: ManagerSettings, had_it: bool
 ) -> None:
     controller = Seeing()
     manager = Manager("seeing", [controller], settings=settings)
     controller.queue.add("a")
     assert manager.step()
-    assert controller.in_turn == [in_turn]
-    assert not turn.is_mine, "whoever stepped goes on without"
+    assert controller.had_it == [had_it]
+    assert not baton.is_mine, "whoever stepped goes on without"
 
 
-def test_the_turn_is_kept_from_key_to_key_and_let_go_of_before_the_thread_sleeps(
-    turn: Turn, started: Callable[[Manager], None], eventually: Eventually
+def test_it_is_kept_from_key_to_key_and_let_go_of_before_the_thread_sleeps(
+    baton: Baton, started: Callable[[Manager], None], eventually: Eventually
 ) -> None:
     controller = Seeing()
     manager = Manager("seeing", [controller], settings=LOCAL)
     for key in "abc":
         controller.queue.add(key)
     started(manager)
-    eventually(lambda: len(controller.in_turn) == 3)
-    assert controller.in_turn == [True] * 3
-    eventually(lambda: turn._whose == 0)
+    eventually(lambda: len(controller.had_it) == 3)
+    assert controller.had_it == [True] * 3
+    eventually(lambda: baton._whose == 0)
 
 
 def test_it_is_let_go_of_where_what_was_written_is_waited_for(
-    turn: Turn, started: Callable[[Manager], None], eventually: Eventually
+    baton: Baton, started: Callable[[Manager], None], eventually: Eventually
 ) -> None:
     answer: Future[list[int]] = Future()
     controller = Seeing(lambda: answer)
     manager = Manager("seeing", [controller], settings=LOCAL)
     controller.queue.add("a")
     started(manager)
-    eventually(lambda: controller.in_turn == [True] and turn._whose == 0)
+    eventually(lambda: controller.had_it == [True] and baton._whose == 0)
     assert not answer.done()
     answer.set_result([1])
 
 
 def test_it_is_let_go_of_where_a_key_fails(
-    turn: Turn, started: Callable[[Manager], None], eventually: Eventually
+    baton: Baton, started: Callable[[Manager], None], eventually: Eventually
 ) -> None:
     def fails() -> None:
         raise ValueError("no")
@@ -98,4 +98,4 @@ def test_it_is_let_go_of_where_a_key_fails(
     manager = Manager("seeing", [controller], settings=LOCAL)
     controller.queue.add("a")
     started(manager)
-    eventually(lambda: len(controller.in_turn) >= 1 and turn._whose == 0)
+    eventually(lambda: len(controller.had_it) >= 1 and baton._whose == 0)

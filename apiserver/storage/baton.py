@@ -1,12 +1,12 @@
-"""Whose turn it is, of the threads of one process that make many calls of the store's library in a row.
+"""The baton, which one thread of a process has at a time: of those that make many calls of the store's library in a row.
 
 The library lets go of the interpreter in every call. Where two threads are at work with it, each call of one hands the
 interpreter to the other and waits to get it back: a change of threads costs as much as several reads. So whoever works
-for a while with the store, and waits for nothing else meanwhile, does that in turn: the writer's thread
+for a while with the store, and waits for nothing else meanwhile, has the baton for that: the writer's thread
 (lmdb_writer.py), a feed, the controllers of a manager, who looks at the log.
 
-An order, no lock: nothing relies on it. Nobody waits longer than PATIENCE, then he goes on, and whoever kept the turn
-so long has lost it. Whoever waits for a write (`Answer`) has let go of it.
+An order, no lock: nothing relies on it. Nobody waits longer than PATIENCE, then he goes on, and whoever kept the baton
+so long has lost it. Whoever waits for a write (`Answer`) has given it away.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from concurrent.futures import Future
 from typing import Final
 
 SLICE: Final = 0.005
-"""Seconds of a turn, after which the one who waits longest has his: what the interpreter gives a thread, too."""
+"""Seconds for which a thread has it, after which the one who waits longest does: what the interpreter gives a thread,
+too."""
 PATIENCE: Final = 0.05
-"""Seconds after which one goes on out of turn: whoever has it waits for something, against what is said above."""
+"""Seconds after which one goes on without: whoever has it waits for something, against what is said above."""
 
 
-class Turn:
+class Baton:
     """`take` it, over and over as long as there is something to do, and `give` it before anything is waited for. Or
-    `with turn:` around what takes a few milliseconds."""
+    `with baton:` around what takes a few milliseconds."""
 
     def __init__(self, length: float = SLICE, patience: float = PATIENCE) -> None:
         self._length, self._patience = length, patience
@@ -40,8 +41,8 @@ class Turn:
         return self._whose == threading.get_ident()
 
     def take(self) -> None:
-        """Returns when it is this thread's turn, or patience is at an end. It is the turn of whoever has it until it is
-        over and somebody waits."""
+        """Returns when this thread has it, or patience is at an end. Whoever has it keeps it until its time is over and
+        somebody waits."""
         if self.is_mine:
             if not self._waiting or time.monotonic() < self._until:
                 return
@@ -63,7 +64,7 @@ class Turn:
                 self._begins(me)  # a thread that ended with it would keep it for ever
 
     def give(self) -> None:
-        """Lets go of it, where it is this thread's."""
+        """Gives it to the one who waits longest, where this thread has it."""
         if not self.is_mine:
             return
         with self._lock:
@@ -83,17 +84,17 @@ class Turn:
         self._whose, self._until = whose, time.monotonic() + self._length
 
 
-TURN: Final = Turn()
+BATON: Final = Baton()
 """That of this process, whichever of its stores is at work: there is one interpreter."""
 
 
 class Answer(Future[list[int]]):
-    """The answer to a write: whoever waits for it does so out of turn."""
+    """The answer to a write: whoever waits for it does so without the baton."""
 
     def result(self, timeout: float | None = None) -> list[int]:
-        TURN.give()
+        BATON.give()
         return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        TURN.give()
+        BATON.give()
         return super().exception(timeout)
