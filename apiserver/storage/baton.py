@@ -1,4 +1,4 @@
-"""The baton, which one thread of a process has at a time: of those that make many calls of the store's library in a row.
+"""The baton: one thread of a process has it at a time, of those that make many calls of the store's library in a row.
 
 The library lets go of the interpreter in every call. Where two threads are at work with it, each call of one hands the
 interpreter to the other and waits to get it back: a change of threads costs as much as several reads. So whoever works
