@@ -6,7 +6,7 @@ for a while with the store, and waits for nothing else meanwhile, has the baton 
 (lmdb_writer.py), a feed, the controllers of a manager, who looks at the log.
 
 An order, no lock: nothing relies on it. Nobody waits longer than PATIENCE, then he goes on, and whoever kept the baton
-so long has lost it. Whoever waits for a write (`Answer`) has given it away.
+so long has lost it. Whoever waits for a write (`StoreAnswer`) has given it away.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ BATON: Final = Baton()
 """That of this process, whichever of its stores is at work: there is one interpreter."""
 
 
-class Answer(Future[list[int]]):
+class StoreAnswer(Future[list[int]]):
     """The answer to a write: whoever waits for it does so without the baton."""
 
     def result(self, timeout: float | None = None) -> list[int]:

@@ -22,7 +22,7 @@ from apiserver.metrics.store import COMMITS, FAILURES
 from apiserver.model.tables import Table
 from apiserver.storage import lmdb_indexes as indexes
 from apiserver.storage import lmdb_rows as rows
-from apiserver.storage.baton import BATON, Answer
+from apiserver.storage.baton import BATON, StoreAnswer
 from apiserver.storage.doorbell import Doorbell
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State, StoreSettings
 from apiserver.storage.lmdb_group import Group, Under
@@ -71,17 +71,17 @@ class WriterThread:
         self._checked_readers = time.monotonic()
 
     def write(self, ops: Sequence[Op], *, logged: bool, under: Under | None) -> Future[list[int]]:
-        answer = Answer()
+        answer = StoreAnswer()
         self._submit(_Call(ops, logged, under, answer))
         return answer
 
     def compact(self, keep: int, under: Under | None) -> None:
-        answer = Answer()
+        answer = StoreAnswer()
         self._submit(_Compact(keep, under, answer))
         answer.result()
 
     def clear(self, under: Under | None) -> None:
-        answer = Answer()
+        answer = StoreAnswer()
         self._submit(_Clear(under, answer))
         answer.result()
 

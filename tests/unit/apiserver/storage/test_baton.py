@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from apiserver.storage import baton as batons
-from apiserver.storage.baton import BATON, Answer, Baton
+from apiserver.storage.baton import BATON, Baton, StoreAnswer
 
 LONG = 30.0
 
@@ -115,7 +115,7 @@ def test_nobody_waits_for_ever_for_the_baton_that_is_not_over() -> None:
 
 
 def test_who_waits_for_a_write_has_let_go() -> None:
-    answer = Answer()
+    answer = StoreAnswer()
     try:
         BATON.take()
         with beside(lambda: (BATON.take(), answer.set_result([1]), BATON.give())):
@@ -126,7 +126,7 @@ def test_who_waits_for_a_write_has_let_go() -> None:
 
 
 def test_who_asks_why_a_write_failed_has_let_go() -> None:
-    answer = Answer()
+    answer = StoreAnswer()
     answer.set_exception(ValueError("no"))
     BATON.take()
     assert isinstance(answer.exception(), ValueError)
