@@ -17,7 +17,8 @@ _COMMITS, _SAYING = 1000, 20
 
 
 class SourceHead:
-    """One source, as it is judged for one workspace. `served`: the commit of it that is served, NONE for none;
+    """One source, as it is judged for one workspace. `head`: NONE where it was not looked at yet, as right behind a
+    recovery that has what was served. `served`: the commit of it that is served, NONE for none;
     `is_same_branch`: whether it came from the same branch. Of another one, which the fleet names, nobody asks more."""
 
     def __init__(
@@ -45,7 +46,8 @@ class SourceHead:
 
     @property
     def is_new(self) -> bool:
-        return self.head != self.served
+        """Not so where nobody knows of a head: what is served is judged then."""
+        return bool(self.head) and self.head != self.served
 
     def said(self, trailer: str) -> set[str]:
         """The values of a trailer in what is new."""
@@ -56,7 +58,9 @@ class SourceHead:
     def against(self) -> tuple[str, str] | None:
         """Why the head does not follow what is served, and what to do."""
         repo, head, served = self.repo, self.head, self.served
-        if repo is None or not served or not self.is_same_branch or repo.is_ancestor(served.id, head.id):
+        if repo is None or not served or not self.is_new or not self.is_same_branch:
+            return None
+        if repo.is_ancestor(served.id, head.id):
             return None
         if served.id in self.said(ALLOW_REWRITE):
             return None

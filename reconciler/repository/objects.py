@@ -408,11 +408,15 @@ class Repository:
         return bytes(data)
 
     def new_commits(self, head: str, without: str) -> Iterator[CommitInfo]:
-        """The commits that `head` contains and `without` does not, merged ones too, the newest first."""
+        """The commits that `head` contains and `without` does not, merged ones too, the newest first. Raises
+        RepositoryUnreadable."""
         self._wait_for(head, without)
-        walker = self._git.walk(head, library.SortMode.TOPOLOGICAL)
-        if without and self.has(without):
-            walker.hide(without)
+        try:
+            walker = self._git.walk(head, library.SortMode.TOPOLOGICAL)
+            if without and self.has(without):
+                walker.hide(without)
+        except library.FAILURES as error:
+            raise _missing(head, self.path) from error
         for found in walker:
             yield self.commit(str(found.id))
 

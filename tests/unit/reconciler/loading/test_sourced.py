@@ -377,6 +377,17 @@ def test_what_is_gone_from_the_disk_takes_nothing_away(fleet: SourcedFleet) -> N
     assert fleet.workspace("root:a")["metadata"]["labels"]["x"] == "z"
 
 
+def test_where_the_branchs_head_is_not_known_what_is_served_is_judged(fleet: SourcedFleet) -> None:
+    """As it is right behind a recovery, between what was served and the branch being here."""
+    fleet.push({"deploy/app.yaml": configmap(a="one")})
+    fleet.heads.clear()
+    fleet.commit({f"{A}/workspace.yaml": sourcing().replace("spec:", "metadata: {labels: {x: z}}\nspec:")})
+    assert (fleet.held(), fleet.data("root:a")) == ({}, {"a": "one"})
+    assert fleet.workspace("root:a")["metadata"]["labels"]["x"] == "z"
+    fleet.push({"deploy/app.yaml": configmap(a="two")})
+    assert (fleet.held(), fleet.data("root:a")) == ({}, {"a": "two"})
+
+
 def test_a_recovery_brings_back_what_was_served_whatever_the_branch_is_at(
     fleet: SourcedFleet, another: Another
 ) -> None:
