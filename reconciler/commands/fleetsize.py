@@ -30,7 +30,7 @@ class FleetSize:
     def __init__(self, roles: str, store: View) -> None:
         self._roles, self._store = roles, store
         self.awaits = False
-        self._asked, self._revision = 0.0, 0
+        self._since, self._asked, self._revision = 0.0, float("-inf"), 0
 
     def is_large(self) -> bool:
         if self._roles == "auto":
@@ -41,9 +41,10 @@ class FleetSize:
         """Whether so much is written that the process had better begin later. Asked in each quiet moment of a fleet
         that is large: in the first it cannot be told yet."""
         now, before, revision = time.monotonic(), self._revision, self._store.revision()
-        self._revision = revision
-        self._asked = self._asked or now
-        return revision - before > _MUCH and now - self._asked < _LONGEST
+        if now - self._asked > _LONGEST:
+            self._since = now  # it was small meanwhile
+        self._asked, self._revision = now, revision
+        return revision - before > _MUCH and now - self._since < _LONGEST
 
     def would_grow(self, repo: Repository, head: str) -> bool:
         """Whether a commit makes the fleet large, which it is not yet."""

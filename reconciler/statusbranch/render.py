@@ -87,9 +87,7 @@ class Rendering:
                 files[format.schema_path(key)] = _whole(change.value) if change.value is not None else None
             elif key.resource == WORKSPACES:
                 self._workspace(change, clusters, files)
-            elif self._place(key.cluster) is None:
-                pass  # what nothing is recorded of is not even read: most of what comes and goes in a large store
-            elif residue.may_leave(key) or _ends(key, change.value) or _ends(key, change.previous):
+            elif self._place(key.cluster) is not None and _may_say(change):  # in this order: most is not even read
                 self._object(key, change.value, files, change.previous)
             if key.cluster:
                 clusters.add(key.cluster)
@@ -387,6 +385,12 @@ def _left(key: Key, obj: Object, home: IdentitySource) -> bytes | None:
 
 def _ends(key: Key, value: bytes | None) -> bool:
     return value is not None and residue.is_ending(key, value)
+
+
+def _may_say(change: Change) -> bool:
+    """Whether an object of a workspace that is recorded may have a file, or had one."""
+    key = change.key
+    return residue.may_leave(key) or _ends(key, change.value) or _ends(key, change.previous)
 
 
 def _ending(value: bytes) -> bytes:

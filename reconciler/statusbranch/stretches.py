@@ -66,7 +66,7 @@ class Stretches:
         return [*pieces, *self._rendering.summaries(self._unsettled.due(None))], True
 
     def _changed(self, view: View) -> list[Files]:
-        with BATON:
+        with BATON:  # what went with its workspace has no file but in the folder that goes
             changes = view.changes(self._after, _BATCH, of_workspaces_end) if self._after < self.until else []
             self._after = changes[-1].revision if changes else self.until
             return [self._rendering.changed(changes)] if changes else []

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from conftest import Eventually
 
 from apiserver.storage import baton as batons
 from apiserver.storage.baton import BATON, Baton, StoreAnswer
@@ -27,50 +28,43 @@ def beside(work: Callable[[], object]) -> Iterator[threading.Thread]:
         assert not thread.is_alive()
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + LONG
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.001)
+def says(baton: Baton, seen: list[str], name: str) -> Callable[[], None]:
+    """What says a name once it has the baton."""
+
+    def work() -> None:
+        with baton:
+            seen.append(name)
+
+    return work
 
 
-def test_who_waits_has_it_when_it_is_given() -> None:
+def test_who_waits_has_it_when_it_is_given(eventually: Eventually) -> None:
     baton = Baton(patience=LONG)
     seen: list[str] = []
     baton.take()
-
-    def other() -> None:
-        with baton:
-            seen.append("other")
-
-    with beside(other):
-        wait_for(lambda: bool(baton._waiting))
+    with beside(says(baton, seen, "other")):
+        eventually(lambda: bool(baton._waiting))
         seen.append("own")
         baton.give()
     assert seen == ["own", "other"]
 
 
-def test_the_baton_goes_on_until_it_is_over_and_somebody_waits() -> None:
+def test_the_baton_goes_on_until_it_is_over_and_somebody_waits(eventually: Eventually) -> None:
     baton = Baton(length=LONG, patience=LONG)
     baton.take()
     with beside(baton.take):
-        wait_for(lambda: bool(baton._waiting))
+        eventually(lambda: bool(baton._waiting))
         baton.take()  # at once
         assert baton.is_mine
         baton.give()
         assert not baton.is_mine
 
 
-def test_the_baton_that_is_over_is_handed_to_who_waits_and_comes_back() -> None:
+def test_the_baton_that_is_over_is_handed_to_who_waits_and_comes_back(eventually: Eventually) -> None:
     baton, seen = Baton(length=0.0, patience=LONG), list[str]()
     baton.take()
-
-    def other() -> None:
-        with baton:
-            seen.append("other")
-
-    with beside(other):
-        wait_for(lambda: bool(baton._waiting))
+    with beside(says(baton, seen, "other")):
+        eventually(lambda: bool(baton._waiting))
         baton.take()
         seen.append("own")
         assert baton.is_mine
@@ -78,20 +72,15 @@ def test_the_baton_that_is_over_is_handed_to_who_waits_and_comes_back() -> None:
     assert seen == ["other", "own"]
 
 
-def test_who_waits_longest_is_next() -> None:
-    baton, seen = Baton(patience=LONG), list[int]()
+def test_who_waits_longest_is_next(eventually: Eventually) -> None:
+    baton, seen = Baton(patience=LONG), list[str]()
     baton.take()
-
-    def other(number: int) -> None:
-        with baton:
-            seen.append(number)
-
-    with beside(lambda: other(1)):
-        wait_for(lambda: len(baton._waiting) == 1)
-        with beside(lambda: other(2)):
-            wait_for(lambda: len(baton._waiting) == 2)
+    with beside(says(baton, seen, "first")):
+        eventually(lambda: len(baton._waiting) == 1)
+        with beside(says(baton, seen, "second")):
+            eventually(lambda: len(baton._waiting) == 2)
             baton.give()
-    assert seen == [1, 2]
+    assert seen == ["first", "second"]
 
 
 def test_who_ended_with_it_has_lost_it() -> None:

@@ -42,3 +42,15 @@ def test_it_is_not_waited_for_such_a_moment_for_ever(monkeypatch: pytest.MonkeyP
         now += fleetsize._LONGEST / 3
     write(store, 10)
     assert not size.is_busy()
+
+
+def test_a_fleet_that_was_small_meanwhile_is_given_that_time_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleetsize, "_MUCH", 3)
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    store = MemoryStore()
+    size = FleetSize("auto", store)
+    assert not size.is_busy(), "nothing was written at all"
+    now += 10 * fleetsize._LONGEST
+    write(store, 10)
+    assert size.is_busy()
