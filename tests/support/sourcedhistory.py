@@ -62,6 +62,8 @@ class Sourcing:
             self.tenants.away.add(url)
         elif word == "here":
             self.tenants.away.clear()
+        elif word == "unseen":
+            self.look_again()
         elif word == "follow":
             self.follow(fleet)
         elif word == "allow":
@@ -74,6 +76,12 @@ class Sourcing:
             self.at_the_tenants(word, url, number)
         if load:
             self.follow(fleet)
+
+    def look_again(self) -> None:
+        """What was fetched is there, and no branch was looked at yet: as it is right behind a recovery."""
+        self.fleet.heads.clear()
+        self.fleet.load()
+        self.fleet.loader.look_again({"root:a", "root:b"} & {*self.fleet.paths()})
 
     def in_the_fleet(self, word: str, number: int) -> dict[str, str | None]:
         at, more = (A, B)[number % 2], {"binding.json": None, "w.json": None}

@@ -15,7 +15,7 @@ from support.sourcedhistory import Sourcing, agreed
 
 WORDS = (
     *("push", "push", "push", "more", "many", "few", "break", "empty", "leave", "mend"),
-    *("back", "forth", "rewrite", "let", "permit", "away", "here", "follow", "follow", "gone"),
+    *("back", "forth", "rewrite", "let", "permit", "away", "here", "follow", "follow", "gone", "unseen"),
     *("swap", "path", "home", "source", "source", "beside", "fleet", "kid", "drop"),
     *("child", "child", "spoil", "remove", "orphan", "twin", "deny"),
     *("export", "withdraw", "bind", "use", "publish", "restart", "die", "die", "lose", "allow"),
@@ -68,6 +68,8 @@ def begin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @example(history=[("child", 20, True), ("child", 15, True), ("swap", 18, True)])
 @example(history=[("child", 11, False), ("swap", 15, True), ("path", 47, True)])
 @example(history=[("drop", 1, False)])
+@example(history=[("push", 0, True), ("unseen", 0, False), ("beside", 0, True)])
+@example(history=[("lose", 0, True), ("unseen", 0, False), ("restart", 0, False), ("fleet", 0, True)])
 def test_a_recovery_comes_to_the_same(begin: Any, history: History) -> None:
     recovers(begin(), history)
 
