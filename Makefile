@@ -86,6 +86,7 @@ bench: $(TOOLS) clusters
 	@$(BIN)/python bench/metrics.py
 	@$(BIN)/python bench/commit_writes.py
 	@$(BIN)/python bench/workspaces.py
+	@$(BIN)/python bench/neighbours.py
 	@$(BIN)/python bench/watches.py
 	@$(BIN)/python bench/views.py
 	@$(BIN)/python bench/incoming.py
