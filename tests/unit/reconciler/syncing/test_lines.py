@@ -52,10 +52,12 @@ def test_a_start_writes_to_no_namespace_that_a_later_commit_passed_by(
     def applied() -> str:
         return str(synced.fleet.record("root:shop").commit)
 
+    eventually(lambda: list(inventories().values()) == [applied()])
     synced.commit(there=config("there", "second"))
-    eventually(lambda: list(inventories().values()).count(applied()) == 2)
+    eventually(lambda: len(inventories()) == 2 and applied() in inventories().values())
+    there = applied()
     synced.commit(settings=config("settings", a="c"))  # of the other namespace
-    eventually(lambda: list(inventories().values()).count(applied()) == 1)
+    eventually(lambda: set(inventories().values()) == {there, applied()})
     before, named = len(west.writes), inventories()
     if how == "lost":
         synced.lose()
