@@ -17,6 +17,7 @@ from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import HISTORY
 from reconciler.repository.objects import Repository
 from reconciler.repository.source import is_git_dir
+from reconciler.saving.lender import lender
 
 BUNDLE = "repository.bundle"
 _HEADS = "refs/heads/"
@@ -25,18 +26,13 @@ _LOOKS = 50
 
 
 def hosted(data_dir: Path) -> Path | None:
-    """The hosted repository, unless something else is served by now: a mirror borrows the objects of what it mirrors. A
-    data directory that was moved borrows of nothing until its server starts."""
+    """The hosted repository, unless something else is served by now: a mirror borrows of what it mirrors."""
     found, mirror = data_dir / PLACE, data_dir / "mirror"
     if not is_git_dir(found):
         return None
     if not is_git_dir(mirror):
         return found
-    borrowed = mirror / "objects" / "info" / "alternates"
-    if not borrowed.is_file():
-        return None
-    lender = Path(borrowed.read_text().strip())
-    return None if lender.exists() and lender != found.resolve() / "objects" else found
+    return found if lender(data_dir) == found.resolve() else None
 
 
 def saved(git_dir: Path, file: Path) -> bool:

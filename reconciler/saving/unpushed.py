@@ -16,6 +16,7 @@ from reconciler.repository.keep import is_kept
 from reconciler.repository.mirror import HISTORY, LOST_REF, SERVED_REF, STATUS_REF, Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.source import is_git_dir
+from reconciler.saving.lender import lender, readable
 from reconciler.statusbranch.chronicle import status_commits
 from reconciler.statusbranch.naming import served_by
 
@@ -36,11 +37,13 @@ class _Part(NamedTuple):
 
 def saved(data_dir: Path, now: float, file: Path) -> bool:
     """Writes all of it into `file`; whether there is any. The mirror is only read. Raises RepositoryUnreadable."""
-    mirror = data_dir / "mirror"
-    if not is_git_dir(mirror):
+    if not is_git_dir(data_dir / "mirror"):
         return False
-    repo = Repository(mirror)
-    there = _elsewhere(repo)
+    with readable(data_dir) as repo:
+        return _saved(repo, _elsewhere(repo, lender(data_dir)), now, file)
+
+
+def _saved(repo: Repository, there: frozenset[str], now: float, file: Path) -> bool:
     recorded = repo.ref(STATUS_REF)
     part = _part(repo, recorded, there, now - _MARGIN) if recorded is not None else _Part([], [])
     kept = [name for name in repo.references if is_kept(name)]
@@ -48,13 +51,10 @@ def saved(data_dir: Path, now: float, file: Path) -> bool:
     return bundle(repo, [STATUS_REF, SERVED_REF, *kept, *part.histories], known, file)
 
 
-def _elsewhere(repo: Repository) -> frozenset[str]:
+def _elsewhere(repo: Repository, source: Path | None) -> frozenset[str]:
     """Commits that others have: a source on this machine by now, a URL when it was seen last."""
     found = _targets(repo, "refs/remotes/")
-    borrowed = repo.git_dir / "objects" / "info" / "alternates"
-    if borrowed.is_file():
-        found |= _targets(Repository(Path(borrowed.read_text().strip()).parent), "refs/")
-    return frozenset(found)
+    return frozenset(found if source is None else found | _targets(Repository(source), "refs/"))
 
 
 def _targets(repo: Repository, prefix: str) -> set[str]:

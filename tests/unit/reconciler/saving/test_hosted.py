@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyrage
 import pytest
 from click.testing import CliRunner, Result
-from support.backups import SECRET, backed_up, runtime, taken
+from support.backups import IDENTITY, SECRET, backed_up, runtime, taken
 from support.fleetrepo import FleetRepo
 from support.loadedfleet import A, LoadedFleet, configmap
 
@@ -22,6 +23,8 @@ from reconciler.repository.mirror import HISTORY, Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.pushrecords import PushRecords
 from reconciler.saving import hosted as saving
+from reconciler.saving.archive import write
+from reconciler.saving.contents import Saved, entries
 from reconciler.saving.hosted import brought_back, hosted, saved
 
 MAIN, RECORD = "refs/heads/main", "refs/heads/treeplane/status"
@@ -149,6 +152,42 @@ def test_one_in_a_directory_that_was_moved_is_the_same(fleet: LoadedFleet, tmp_p
     fleet.directory.rename(tmp_path / "moved")
     assert hosted(tmp_path / "moved") == tmp_path / "moved" / PLACE
     (tmp_path / "moved").rename(fleet.directory)
+
+
+def test_what_is_served_from_elsewhere_and_is_away_is_named(fleet: LoadedFleet, tmp_path: Path) -> None:
+    """Nothing is saved of a mirror that lacks what it goes on from, and the one that was hosted once is not taken."""
+    other = tmp_path / "other.git"
+    subprocess.run(["git", "clone", "--quiet", "--mirror", str(fleet.repo.path), str(other)], check=True)
+    Mirror(fleet.directory, str(other), "main", "treeplane/status")
+    other.rename(tmp_path / "away.git")
+    assert hosted(fleet.directory) is None
+    with pytest.raises(RepositoryUnreadable, match=r"other.git is away, whose commits .*mirror goes on from: put it"):
+        backed_up(fleet, tmp_path / "backup.age")
+
+
+@pytest.mark.parametrize("pushed", [True, False])
+def test_a_backup_of_a_directory_that_was_moved_has_all_of_it(
+    fleet: LoadedFleet, tmp_path: Path, *, pushed: bool
+) -> None:
+    """The mirror goes on naming where the repository stood, until its server starts in the new place."""
+    fleet.commit({f"{A}/app.yaml": configmap(a="2")})
+    fleet.writer().flush()
+    if pushed:
+        fleet.publish()
+    before = backed_up(fleet, tmp_path / "before.age")
+    had = {name: commit for name, commit in refs(fleet.repo.path).items() if name in (MAIN, RECORD)}
+    fleet.store.close()
+    fleet.directory.rename(tmp_path / "moved")
+    with (tmp_path / "backup.age").open("wb") as file:
+        after = Saved()
+        write(entries(tmp_path / "moved", tmp_path / "moved" / "keys", time.time(), after), IDENTITY.recipient, file)
+    assert (after.hosts, after.unpushed, after.keys) == (True, before.unpushed, before.keys)
+    assert after.unpushed > 0
+    (tmp_path / "moved").rename(tmp_path / "lost")
+    done = run("recover", "--data-dir", str(tmp_path / "new"), *given(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert "recovery gives what is recorded, byte for byte" in done.output
+    assert refs(tmp_path / "new" / PLACE) == had
 
 
 def test_all_refs_are_of_one_moment(fleet: LoadedFleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
