@@ -40,7 +40,7 @@ class Overtaker(Stepper):
             or len(waiting) > most
         ):
             return False
-        self._pending.update(dict.fromkeys(waiting))
+        self._to_judge.add(waiting)
         return True
 
     def go(self) -> ChangeSet:
@@ -53,8 +53,8 @@ class Overtaker(Stepper):
     def _put_off(self, paths: Iterable[str]) -> None:
         for path in paths:
             self.put_off.add(path)
-            self._pending.pop(path, None)
-            self._verdicts.pop(path, None)
+            self._to_judge.drop(path)
+            self._to_judge.verdicts.pop(path, None)
             self._world.forget(path)
 
     def _waits(self, path: str) -> bool:
@@ -86,7 +86,7 @@ class Overtaker(Stepper):
         # Whoever was asked made the commits before say more of it: it went there first, and is judged on top of that.
         self._put_off((path,))
         self.put_off.discard(path)
-        self._pending.setdefault(path)
+        self._to_judge.add((path,))
         return self._judge_now(path)
 
     def _stand(self, judged: Iterable[str]) -> None:
@@ -100,7 +100,7 @@ class Overtaker(Stepper):
     def _has_to_wait(self, path: str) -> bool:
         """Whether others follow from what it comes to, who are not past the commits before; or it is held for what they
         have, and may have no more then."""
-        _, verdict = self._verdicts.get(path, (None, None))
+        _, verdict = self._to_judge.verdicts.get(path, (None, None))
         if path in self.put_off or verdict is None:
             return path in self.put_off
         refused = verdict.changes.refused
