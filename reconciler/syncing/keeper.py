@@ -118,11 +118,16 @@ class Keeper:
         self._stopped.set()
         self._wake.set()
 
-    def release(self, seconds: float) -> None:
-        """Give the Lease back, after `end`; one that is being asked for longer than that runs out by itself."""
+    def rest(self, seconds: float) -> bool:
+        """After `end`: wait until the Lease is asked for no more; whether that is so. What is being asked for when the
+        end comes may still be got, and is known then."""
         self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def release(self) -> None:
+        """Give the Lease back, after `rest`."""
         lease = self._lease
-        if lease is None or self._thread.is_alive():
+        if lease is None:
             return
         try:
             lease.release()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 
 from reconciler.syncing.client import TargetClient
@@ -67,16 +68,19 @@ class Keepers:
                 keeper.end()
 
     def release(self, idle: Mapping[str, bool]) -> None:
-        """After `end`: give back what can be, where nothing is being written any more. All at the same time."""
+        """After `end`: give back what can be, where nothing is being written any more. All at the same time. One for
+        which a target is still asked after a while runs out by itself."""
         with self._lock:
             keepers, self._keepers = self._keepers, {}
+        until = time.monotonic() + _PATIENCE
+        resting = {key: each for key, each in keepers.items() if each.rest(max(until - time.monotonic(), 0.0))}
         at_work = {keeper.uid for key, keeper in keepers.items() if not idle.get(key, True)}
-        found = {keeper.uid: keeper for keeper in keepers.values() if keeper.uid and keeper.uid not in at_work}
-        ending = [threading.Thread(target=k.release, args=(_PATIENCE,), daemon=True) for k in found.values()]
+        found = {keeper.uid: keeper for keeper in resting.values() if keeper.uid and keeper.uid not in at_work}
+        ending = [threading.Thread(target=keeper.release, daemon=True) for keeper in found.values()]
         for thread in ending:
             thread.start()
         for thread in ending:
-            thread.join(2 * _PATIENCE)
+            thread.join(_PATIENCE)
 
     def _made(self, key: str, contender: Contender) -> Keeper:
         with self._lock:

@@ -144,6 +144,33 @@ def test_a_clean_stop_gives_it_back(api: Api, liar: Callable[[Handler], Liar], e
     assert client.barred()
 
 
+def test_one_that_was_just_got_when_the_server_stops_is_given_back(api: Api, liar: Callable[[Handler], Liar]) -> None:
+    """The cluster has made it, and its answer comes when the stop has begun."""
+    made, stopping = threading.Event(), threading.Event()
+
+    def handler(asked: Asked) -> None:
+        if asked.method == "POST" and asked.path == LEASES and api.namespace and not made.is_set():
+            api.target.store(json.loads(asked.body))
+            made.set()
+            stopping.wait(10)
+            answer(asked, api.target.lease or {})
+            return
+        api(asked)
+
+    server, target = Server(), liar(handler)
+    server.connected(target.trusted())
+    assert made.wait(5)
+    assert api.holder == "a/1"
+    server.keepers.end()
+    late = threading.Timer(0.1, stopping.set)
+    late.start()
+    server.keepers.release({"k": True})
+    late.join()
+    assert api.holder is None
+    for each in server.clients:
+        each.close()
+
+
 def test_where_something_is_still_under_way_it_runs_out_by_itself(
     api: Api, liar: Callable[[Handler], Liar], eventually: Any
 ) -> None:
