@@ -101,7 +101,7 @@ class Holder:
         keys = self._secrets.keys_of
         repositories, renders = mirror.repositories, station.renders
         self._loader = Loader(store, repositories, identities, self._secrets.of, branch, keys=keys, renders=renders)
-        self._loader.carry = self._secrets.move
+        self._loader.steppers.carry = self._secrets.move
         ring = self._lookout.wake.set
         self._sourcing = Sourcing(settings, store, mirror, ring, renders)
         self._sourcing.lend(self._loader)

@@ -94,7 +94,7 @@ class Sourcing:
 
     def lend(self, loader: Loader) -> None:
         """Has it know of tenants' repositories, and wait for nothing of them."""
-        loader.remotes, loader.sources.theirs = self.remotes, self._renderings
+        loader.steppers.remotes, loader.sources.theirs = self.remotes, self._renderings
 
     def start(self) -> None:
         """Once all workspaces are known."""

@@ -213,7 +213,7 @@ def _checked_with(
         try:
             identities = Identities(scratch / "identities")
             loader = Loader(heard.in_(store), repositories, identities, lambda _: (), trees=trees, renders=renders)
-            loader.guesses = bool(base.commit) and base.recorded is None
+            loader.steppers.guesses = bool(base.commit) and base.recorded is None
             loaded = _load(loader, commit, base)
             if not workspace and not loaded.problems:
                 warnings.extend(Dangling(store, repo, commit).warnings())

@@ -150,7 +150,7 @@ def _is_ours(clone: FreshClone, keys: Path | None) -> bool | None:
 
 
 def _load(clone: FreshClone, loader: Loader) -> None:
-    loader.remotes = Remotes(lambda _, __: "")  # what comes from other repositories waits for them
+    loader.steppers.remotes = Remotes(lambda _, __: "")  # what comes from other repositories waits for them
     begun = loader.begin(own(clone.head), clone.recorded)
     if begun.problems:
         raise NothingRecorded(f"nothing would be served: {begun.problems[0]}", "see docs/recovery.md")

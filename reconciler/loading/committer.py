@@ -210,7 +210,7 @@ class Committer:
         return []
 
     def _edits(self, fleet: FleetRecord) -> Edits:
-        tree, keys = self._loader.tree_at(fleet), self._loader.keys
+        tree, keys = self._loader.tree_at(fleet), self._loader.steppers.keys
         return Edits(self._store, self._catalog, self._loader.sources, tree, keys)
 
     def _kept_from_git(self, secrets: Sequence[Intent]) -> list[Intent]:

@@ -14,14 +14,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from apiserver.model import clock
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
-from apiserver.registry.intents import Intent, waiting
+from apiserver.registry.intents import Intent
 from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Store
 from reconciler.layout.errors import BadFile, LayoutError
@@ -29,30 +29,29 @@ from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import departure, vacated
 from reconciler.loading.admission import FREE, Admission
 from reconciler.loading.ahead import Ahead
-from reconciler.loading.asked import NOTHING, Asked, Proposed
+from reconciler.loading.asked import Proposed
 from reconciler.loading.case import was_served
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.entrance import Entrance
-from reconciler.loading.firstload import FirstLoad, Making, is_lost, reader
+from reconciler.loading.firstload import FirstLoad, Making, Progress, is_lost, reader
 from reconciler.loading.grafting import Grafting, TakeStep, directories
 from reconciler.loading.heads import BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.leaving import told_anew
 from reconciler.loading.moment import Moment, Moments
-from reconciler.loading.overtaker import Overtaker
 from reconciler.loading.overtaking import Makes, Overtaking
 from reconciler.loading.pauses import Pauses
-from reconciler.loading.remotes import Remotes
 from reconciler.loading.renewal import Judges, Renewal
 from reconciler.loading.returning import Returning
-from reconciler.loading.site import SeenHead, Site
+from reconciler.loading.site import SeenHead
 from reconciler.loading.sources import Sources
-from reconciler.loading.step import Carry, FindKeys, LostFleet, SafetyLimits, Secrets, StepTarget
-from reconciler.loading.steps import Earlier, Stepper
+from reconciler.loading.step import Carry, FindKeys, Secrets
+from reconciler.loading.steppers import Steppers
+from reconciler.loading.steps import Stepper
 from reconciler.loading.trees import Trees
 from reconciler.loading.unsealing import SHOWN
 from reconciler.loading.vouching import Vouching
-from reconciler.loading.ways import COMMIT, FIRST_LOAD, PROPOSAL, RECHECK, RECOVERY, RENEWAL, SHIPPING, Way
+from reconciler.loading.ways import COMMIT, PROPOSAL, RECHECK, RECOVERY, RENEWAL, SHIPPING, Way
 from reconciler.loading.whole import Whole
 from reconciler.plan.deletions import RefusedDeletion
 from reconciler.rendering.rendering import NOWHERE, Renders
@@ -61,7 +60,6 @@ from reconciler.statusbranch.recorded import RecordedFleet
 
 log = logging.getLogger(__name__)
 
-Progress = Callable[[int], None]
 _MAIN = BranchSettings()
 
 
@@ -114,9 +112,8 @@ class Loader:
     """One fleet's loader. Not thread-safe: one thread calls `load`.
 
     `meanwhile` is called by that thread while a commit is loaded, between two workspaces, for at most half of the time:
-    it may call `overtake` and `propose`. `carry`: see step; `guesses`, `remotes`: see Site. `keys`: by default
-    encrypted files are shown as they stand, for a store that nobody is served from. `renders`: for directories that are
-    rendered.
+    it may call `overtake` and `propose`. `steppers`: with what all its steps share. `keys`: by default encrypted files
+    are shown as they stand, for a store that nobody is served from. `renders`: for directories that are rendered.
     """
 
     def __init__(
@@ -131,28 +128,27 @@ class Loader:
         renders: Renders = NOWHERE,
     ) -> None:
         self.meanwhile: Callable[[], None] | None = None
-        self.carry: Carry = lambda _: None
-        self.guesses = False
         self._words = "commit %s in %.0f ms: %s"
         self._over: Overtaking | None = None
         self._overtook: dict[CommitRef, ChangeSet] = {}
         self.pauses = Pauses()
         self._store = store
         self._repo = repositories.own
-        self._identities = identities
-        self._secrets, self.keys = secrets, keys
         self._branch = branch
         self._trees = trees or Trees(repositories)
-        self._heads: dict[str, SeenHead] = {}
         self._moments = Moments(repositories)
         self.sources = Sources(renders, repositories)
-        self.remotes: Remotes | None = None
         self.sources.directories_in = self._trees.directories_in
         self._catalog = Catalog(store)
         self._whole = Whole(store, repositories.own, self._trees, branch.status)
         self._trees.known = directories(store)
-        self._grafting = Grafting(store, self._trees, self.sources, self._whole, self._heads)
+        heads: dict[str, SeenHead] = {}
+        self._grafting = Grafting(store, self._trees, self.sources, self._whole, heads)
         self.entrance = Entrance(store, self._whole, branch, self.sources, self._trees)
+        self.steppers = Steppers(
+            store, self._repo, self._trees, self._moments, self._whole, self.entrance, self.sources, self._catalog,
+            identities, secrets, keys, heads, branch.most_objects,
+        )  # fmt: skip
         judges = Judges(lambda path: self._judge_again(RENEWAL, (path,)), partial(self._judge_again, SHIPPING))
         self._renewal = Renewal(store, judges)
 
@@ -205,7 +201,7 @@ class Loader:
             self._trees,
             self._whole,
             self._branch,
-            self._stepper,
+            self.steppers.stepper,
             self._moments,
             self.entrance.gate,
         )
@@ -295,9 +291,9 @@ class Loader:
 
         def take(fleet: FleetRecord, here: WorkspaceTree, before: WorkspaceTree, also: Collection[str]) -> ChangeSet:
             moment, limits = Moment.now(fleet.commit), self._whole.limits(fleet)
-            return self._stepper(COMMIT, fleet, fleet.commit, limits=limits, moment=moment, here=here).difference(
-                before, also
-            )
+            return self.steppers.stepper(
+                COMMIT, fleet, fleet.commit, limits=limits, moment=moment, here=here
+            ).difference(before, also)
 
         found = go(take)
         if found is not None:
@@ -313,7 +309,7 @@ class Loader:
         limits, step = self._whole.limits(fleet), ChangeSet()
         for commit in (*({*places.values()} - {fleet.commit}), fleet.commit):
             there = [path for path in also if places[path] == commit]
-            stepper = self._stepper(way, fleet, commit, limits=limits, moment=Moment.now(commit))
+            stepper = self.steppers.stepper(way, fleet, commit, limits=limits, moment=Moment.now(commit))
             step = stepper.difference(self._trees.at(commit), there)
         return step
 
@@ -338,10 +334,10 @@ class Loader:
             if place is not None and not was_served(find(path, place.directory)):
                 here.find_twins(path)  # it is judged as it stands now
         ahead = Ahead(recorded, self._trees)
-        stepper = self._stepper(RECOVERY, fleet, recorded.source, recorded=recorded, absent=ahead.absent(find))
+        stepper = self.steppers.stepper(RECOVERY, fleet, recorded.source, recorded=recorded, absent=ahead.absent(find))
         step = stepper.difference(here, paths)
         Returning(self._store, fleet, recorded, self._moments).take(also)
-        ahead.take(self._store, fleet, self._stepper, also)
+        ahead.take(self._store, fleet, self.steppers.stepper, also)
         return step
 
     def propose(self, commit: CommitRef, intents: Mapping[Key, Intent]) -> Proposal:
@@ -353,7 +349,7 @@ class Loader:
         self._trees.stand(fleet)
         here = self._trees.at(commit)
         limits = self._whole.limits(fleet)
-        stepper = self._stepper(PROPOSAL, fleet, commit, limits=limits, asked=Proposed(intents, self._store))
+        stepper = self.steppers.stepper(PROPOSAL, fleet, commit, limits=limits, asked=Proposed(intents, self._store))
         step = stepper.difference(self._trees.at(fleet.commit))
 
         def take() -> None:
@@ -371,16 +367,14 @@ class Loader:
         renders = self.sources.renders
         out = Loader(store, repositories, around.identities, around.secrets, branch, trees, around.keys, renders)
         theirs = out.sources.theirs = self.sources.theirs
-        out.remotes = (
-            replace(
-                self.remotes,
+        remotes = self.steppers.remotes
+        if remotes is not None:
+            out.steppers.remotes = replace(
+                remotes,
                 patient=True,
                 is_rendered=lambda _, __, found: all(theirs.is_at_hand(each.request) for each in found),
             )
-            if self.remotes is not None
-            else None
-        )
-        out.carry = around.carry
+        out.steppers.carry = around.carry
         out._words = "commit %s is judged, which took %.0f ms: %s"
         return out
 
@@ -402,11 +396,10 @@ class Loader:
             self._whole.hold(fleet, problems)
             return tree.fleet(self._store), problems
         began = time.perf_counter()
-        # Our own commit, where a crash came between it and the store: whoever waits for it is answered.
-        asked, ahead = Asked({i.key: i for i in waiting(self._store)}, self._store), frozenset((commit, *(then or ())))
+        asked, ahead = self.steppers.asked(), frozenset((commit, *(then or ())))
         left = tuple(each for each in fleet.arriving if each not in ahead)
         self._grafting.carried(commit)
-        stepper = self._stepper(
+        stepper = self.steppers.stepper(
             COMMIT,
             fleet,
             commit,
@@ -451,7 +444,7 @@ class Loader:
     def _overtaken(
         self, stored: FleetRecord, coming: FleetRecord, stepper: Stepper, then: list[CommitRef] | None
     ) -> Iterator[Overtaking]:
-        makes = Makes(self._repo, self._trees, self._whole, self._ahead_stepper, self.entrance.ahead)
+        makes = Makes(self._repo, self._trees, self._whole, self.steppers.overtaker, self.entrance.ahead)
         over = Overtaking(makes, stored, coming, stepper, then if then is not None else [])
         if then is None or self.meanwhile is None:
             yield over
@@ -465,95 +458,5 @@ class Loader:
             for commit, found in over.done.items():
                 self._overtook[commit] = self._overtook.get(commit, ChangeSet()).then(found)
 
-    def _ahead_stepper(
-        self,
-        fleet: FleetRecord,
-        commit: CommitRef,
-        intents: Mapping[Key, Intent] | None,
-        earlier: Callable[[str], Earlier],
-        admission: Admission = FREE,
-    ) -> Overtaker:
-        """See overtaking.Makes."""
-        asked = (
-            Asked({i.key: i for i in waiting(self._store)}, self._store)
-            if intents is None
-            else Proposed(intents, self._store)
-        )
-        way, limits = (COMMIT if intents is None else PROPOSAL), self._whole.limits(fleet)
-        taken = [*dict.fromkeys((*fleet.arriving, commit))]
-        beyond = frozenset(taken[taken.index(commit) :])
-        target = self._target(fleet, commit, limits=limits, asked=asked, ahead=beyond, admission=admission)
-        return Overtaker(self._site(fleet), target, way, earlier)
-
     def _is_lost(self, status: CommitRef) -> bool:
         return is_lost(self._store, RecordedFleet(self._repo, status.id), self._trees)
-
-    def _stepper(
-        self, way: Way, fleet: FleetRecord, commit: CommitRef, *, progress: Progress = lambda _: None, **further: Any
-    ) -> Stepper:
-        """`further`: see `_target`."""
-        target, site = self._target(fleet, commit, **further), self._site(fleet)
-        if target.recorded is None and way in (FIRST_LOAD, RECOVERY):
-            site = replace(site, owners=False)  # nobody is asked about the first commit
-        return Stepper(site, target, way, progress)
-
-    def _site(self, fleet: FleetRecord) -> Site:
-        return Site(
-            fleet.fleet, fleet.writes, self._store, self.sources, self._trees, self._moments, self._identities,
-            self._catalog, self._branch.most_objects, self.guesses, self._asks_owners(fleet), self._remotes(fleet),
-            self._heads,
-        )  # fmt: skip
-
-    def _remotes(self, fleet: FleetRecord) -> Remotes | None:
-        """With who may sign, and who may take what, as it is served."""
-        if self.remotes is None:
-            return None
-        entrance = self.entrance
-        rights, unsigned = partial(entrance.source_rights, fleet), partial(entrance.unsigned, fleet)
-        return replace(self.remotes, rights=rights, unsigned=unsigned)
-
-    def _asks_owners(self, fleet: FleetRecord) -> bool:
-        """Of a commit that is not here, or cannot be read, nobody knows: then nothing is taken for asked about."""
-        config = self._whole.config(fleet.commit)[0] if self._repo.has(fleet.commit.id) else None
-        return config is None or config.owners
-
-    def _target(
-        self,
-        fleet: FleetRecord,
-        commit: CommitRef,
-        *,
-        recorded: RecordedFleet | None = None,
-        limits: SafetyLimits | None = None,
-        asked: Asked = NOTHING,
-        ahead: frozenset[CommitRef] = frozenset(),
-        left: tuple[CommitRef, ...] = (),
-        absent: Collection[str] = (),
-        staying: Collection[str] = (),
-        moment: Moment | None = None,
-        admission: Admission = FREE,
-        here: WorkspaceTree | None = None,
-    ) -> StepTarget:
-        """`ahead`: the commit and those that come after it. `moment`: None: that of the commit. `here`: its tree, where
-        that is not the one that follows from what is served."""
-        here = here or self._trees.at(commit)
-        lost = RecordedFleet(self._repo, fleet.lost.id) if fleet.lost and not recorded else None
-        return StepTarget(
-            moment or self._moments.at(commit),
-            here,
-            fleet.commit,
-            fleet.arriving,
-            self._secrets,
-            self.keys,
-            reader(recorded, here, commit) if recorded else None,
-            LostFleet(reader(lost, here), lost.source, lost.facts().claims) if lost is not None else None,
-            limits,
-            fleet.kept,
-            asked,
-            ahead.intersection(fleet.arriving),
-            left,
-            absent,
-            frozenset(recorded.leaving()) if recorded is not None else (),
-            staying,
-            self.carry,
-            admission,
-        )

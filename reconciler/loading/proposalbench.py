@@ -92,7 +92,7 @@ class ProposalBench:
         store = Overlay(view)
         aside = self._trial.aside(store, self._branches.repo)
         here, served = (aside.tree_at(replace(fleet, commit=commit)) for commit in (own(ground), fleet.commit))
-        around = Around(store, Catalog(store), aside.sources, self._trial.loader.keys)
+        around = Around(store, Catalog(store), aside.sources, self._trial.loader.steppers.keys)
         return ProposedEdits(around, here, served)
 
     def _judged(

@@ -28,7 +28,8 @@ from reconciler.layout.fleet import read_fleet
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import feeds
 from reconciler.loading.consumers import listing, taken
-from reconciler.loading.loader import Loaded, Loader, Progress
+from reconciler.loading.firstload import Progress
+from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.overlay import Overlay
 from reconciler.loading.shipped import is_root_open
 from reconciler.loading.step import Carry

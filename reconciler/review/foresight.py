@@ -109,7 +109,7 @@ class _Foresight:
         ends = self._ends
         identities = Identities(self._scratch / "identities")
         loader = Loader(store, self._repositories, identities, lambda _: (), trees=trees, renders=self._renders)
-        loader.guesses = ends.recorded is None
+        loader.steppers.guesses = ends.recorded is None
         begun = self._begin(loader, ends.base.commit)
         if begun.problems:
             return self._anew(store, loader, begun.problems)

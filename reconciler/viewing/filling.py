@@ -104,7 +104,7 @@ class CommitFilling:
             identities = Identities(directory / f"identities{next(self._numbers)}")
             repositories, renders = self._repositories, self._renders
             loader = Loader(heard.in_(store), repositories, identities, lambda _: (), trees=trees, renders=renders)
-            loader.guesses = recorded is None
+            loader.steppers.guesses = recorded is None
             loaded = self._loaded(loader, store, heard)
             self._require_content(loader.sources, store)
             return loaded

@@ -74,10 +74,10 @@ class SourcedFleet(LoadedFleet):
 
     def new_loader(self, *more: Any) -> Loader:
         loader = super().new_loader(*more)
-        loader.remotes = Remotes(lambda name, branch: self.heads.get((name, branch), ""), (FLEET,))
+        loader.steppers.remotes = Remotes(lambda name, branch: self.heads.get((name, branch), ""), (FLEET,))
         if self.is_apart:
             self.ahead = loader.sources.theirs = PreparedRenderings(self.renders, at_once=0)
-            loader.remotes = replace(loader.remotes, is_rendered=self.ahead.is_ready)
+            loader.steppers.remotes = replace(loader.steppers.remotes, is_rendered=self.ahead.is_ready)
         self.judged.clear()
         return loader
 

@@ -46,7 +46,7 @@ class Told:
         """As after a start."""
         store, mirror, ring = self.fleet.store, self.fleet.mirror, self.rung.set
         self.sourcing = Sourcing(self.settings, store, mirror, ring)
-        self.fleet.loader.remotes = self.sourcing.remotes
+        self.fleet.loader.steppers.remotes = self.sourcing.remotes
         sign = CommitKey.open(self.fleet.keys).sign
         self.excerpting = Excerpting(self.settings, store, mirror, ring, sign, lambda: None)
         self.sourcing.start()

@@ -283,7 +283,7 @@ def test_a_branch_that_is_forced_elsewhere_while_it_is_judged(followed: Followed
             pytest.fail("it is not looked at while it is judged")
         return found
 
-    followed.fleet.loader.remotes = replace(followed.sourcing.remotes, head=head)
+    followed.fleet.loader.steppers.remotes = replace(followed.sourcing.remotes, head=head)
     two = followed.shop.commit(both("two"))
     followed.until(lambda: bool(forced) and of_one_commit(followed) == (two, "two"))
     followed.until(lambda: "was rewritten" in str(followed.fleet.held()))

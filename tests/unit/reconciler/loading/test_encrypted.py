@@ -329,7 +329,7 @@ def test_what_was_encrypted_is_in_the_store_and_nowhere_else(
 
 def test_a_key_goes_along_with_a_workspace_that_moves(fleet: LoadedFleet, key: AgeKey) -> None:
     give(fleet, key)
-    fleet.loader.carry = fleet.secrets.move
+    fleet.loader.steppers.carry = fleet.secrets.move
     fleet.commit({FILE: encrypted(secret(password=PLAIN), key)})
     move(fleet)
     assert value(fleet, "root:c") == PLAIN

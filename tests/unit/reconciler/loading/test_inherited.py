@@ -401,7 +401,7 @@ def test_who_only_shows_it_has_it_once_it_is_fetched(fleet: SourcedFleet, anothe
 
     def new(store: Store) -> Loader:
         loader = Loader(store, other.mirror.repositories, Identities(other.keys / "identities"), other.secrets.of)
-        loader.remotes = Remotes(lambda name, branch: other.heads.get((name, branch), ""), (FLEET,))
+        loader.steppers.remotes = Remotes(lambda name, branch: other.heads.get((name, branch), ""), (FLEET,))
         return loader
 
     def look() -> None:

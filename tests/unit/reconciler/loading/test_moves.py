@@ -483,7 +483,7 @@ def test_what_is_recorded_amid_a_move_brings_all_back(fleet: LoadedFleet, anothe
 
 
 def test_secrets_of_the_server_come_along(fleet: LoadedFleet) -> None:
-    fleet.loader.carry = fleet.secrets.move
+    fleet.loader.steppers.carry = fleet.secrets.move
     text = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: b}\n"
     fleet.keep_secret("root:a", text)
     uid = fleet.get("root:a", "secrets", "s")["metadata"]["uid"]

@@ -456,7 +456,7 @@ def test_one_that_comes_with_a_source_is_made_when_that_is_here(fleet: SourcedFl
 def test_a_clone_without_tenants_repositories_judges_the_rest(fleet: SourcedFleet, another: Another) -> None:
     new = another(fleet)
     assert isinstance(new, SourcedFleet)
-    new.loader.remotes = None
+    new.loader.steppers.remotes = None
     new.load()
     assert new.held() == {}
     assert (new.data("root:a"), new.data("root:b")) == (None, {"a": "b"})
@@ -553,7 +553,7 @@ def test_who_only_shows_it_has_it_once_it_is_fetched(fleet: SourcedFleet, anothe
 
     def new(store: Store) -> Loader:
         loader = Loader(store, other.mirror.repositories, Identities(other.keys / "identities"), other.secrets.of)
-        loader.remotes = Remotes(lambda name, branch: other.heads.get((name, branch), ""), (FLEET,))
+        loader.steppers.remotes = Remotes(lambda name, branch: other.heads.get((name, branch), ""), (FLEET,))
         return loader
 
     shown = Shown(other.store, other.mirror.repository, new)
