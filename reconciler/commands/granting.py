@@ -19,8 +19,8 @@ from reconciler.commands.usernames import require_name
 from reconciler.layout import edit
 from reconciler.layout.manifest import Manifest, read
 from reconciler.layout.place import file_name
-from reconciler.layout.tree import WorkspaceDir
 from reconciler.layout.workspace import declaration
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.plugin.meant import question
 
 Object = dict[str, Any]

@@ -26,8 +26,9 @@ from reconciler.commands.validate import recorded_for
 from reconciler.layout import edit
 from reconciler.layout.errors import BadFile
 from reconciler.layout.level import WORKSPACE_FILES
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.layout.workspace import API_VERSION, KIND, declaration
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.layout.yamldoc import roots
 from reconciler.loading.changeset import ChangeKind
 from reconciler.repository.errors import RepositoryError

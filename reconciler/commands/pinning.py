@@ -30,8 +30,9 @@ from reconciler.layout import edit
 from reconciler.layout.errors import BadFile
 from reconciler.layout.pin import Pin
 from reconciler.layout.sourceref import SourceRef
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.layout.workspace import API_VERSION, KIND, declaration
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.layout.yamldoc import roots
 from reconciler.loading.changeset import ChangeKind
 from reconciler.loading.pins import PinFault, absent, against

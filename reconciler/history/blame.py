@@ -23,7 +23,7 @@ from reconciler.history.watched import Watched
 from reconciler.layout.alike import same
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import Piece, PieceChange
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.repository.objects import CommitInfo
 from reconciler.review.fields import HIDDEN, is_hidden
 

@@ -15,7 +15,8 @@ from reconciler.history.fleet import FleetHistory
 from reconciler.history.kinds import AskedObjects, DeclaredId, is_called
 from reconciler.history.result import NotFound
 from reconciler.layout.manifest import Manifest
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.repository.objects import CommitInfo
 from reconciler.review.revisions import BadRange
 

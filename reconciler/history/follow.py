@@ -14,7 +14,7 @@ from reconciler.history.moved import MoveHistory, differing
 from reconciler.history.watched import Watched
 from reconciler.layout.inputs import shares_differ, states
 from reconciler.layout.level import RENDERED_BY, SUFFIXES, WORKSPACE_FILES
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.repository.objects import CommitInfo, TreeEntry
 
 

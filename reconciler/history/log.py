@@ -21,7 +21,8 @@ from reconciler.history.objects import compared
 from reconciler.history.people import ObjectWriters, People
 from reconciler.history.result import FleetLog, LogEntry, ObjectStep, ToldCommit, WorkspaceStep
 from reconciler.layout.compare import Touched
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.changeset import ChangeKind
 from reconciler.repository.objects import CommitInfo
 from reconciler.repository.writtenby import WrittenBy

@@ -21,7 +21,8 @@ from reconciler.history.watched import Watched
 from reconciler.layout.compare import Touched, touched
 from reconciler.layout.errors import BadFile
 from reconciler.layout.level import WORKSPACE_FILES
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.repository.objects import CommitInfo
 
 _ALIKE = 0.5

@@ -18,7 +18,7 @@ from reconciler.layout.alike import same
 from reconciler.layout.level import RENDERED_BY
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import Piece, PieceChange
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.changeset import ChangeKind
 from reconciler.repository.objects import CommitInfo
 

@@ -19,7 +19,8 @@ from reconciler.history.people import People
 from reconciler.history.recorded import DecidedPlacement, RecordedWorkspace, StatusRecords
 from reconciler.history.result import NotFound, ObjectTrace, moment
 from reconciler.layout.manifest import Manifest
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.review.revisions import BadRange
 from reconciler.statusbranch.clones import fetching_for

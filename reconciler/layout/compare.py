@@ -14,9 +14,10 @@ from reconciler.layout import ignore
 from reconciler.layout.errors import BadFile
 from reconciler.layout.grafts import NO_GRAFTS
 from reconciler.layout.level import RENDERED_BY, WORKSPACE_FILES, Level
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, is_marked, named
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.layout.weight import MOST_ADDED, too_heavy, weigh
 from reconciler.layout.whereabouts import Whereabouts
+from reconciler.layout.workspacedir import WorkspaceDir, is_marked, named
 from reconciler.repository.difference import FileChange
 from reconciler.repository.folder import joined
 from reconciler.repository.objects import TreeEntry

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 from reconciler.layout.grouping import Grouping
 from reconciler.layout.level import Level
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, workspace_dir
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.layout.weight import weigh
+from reconciler.layout.workspacedir import WorkspaceDir, workspace_dir
 from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository, TreeEntry
 

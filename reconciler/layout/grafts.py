@@ -17,7 +17,8 @@ from apiserver.model.commits import CommitRef
 from reconciler.layout import ignore
 from reconciler.layout.contenttree import ContentTree
 from reconciler.layout.level import WORKSPACE_FILES, Level
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, marked, unmarked
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir, marked, unmarked
 from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository, TreeEntry
 

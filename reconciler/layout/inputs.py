@@ -19,7 +19,8 @@ from apiserver.model.remembered import Remembered
 from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import read_fleet
 from reconciler.layout.level import RENDERED_BY
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.layout.yamldoc import roots
 from reconciler.repository.objects import TreeEntry
 

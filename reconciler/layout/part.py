@@ -14,7 +14,8 @@ from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.grouping import Grouping
 from reconciler.layout.level import Level
-from reconciler.layout.tree import WorkspaceTree, is_marked, named
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import is_marked, named
 from reconciler.repository.objects import Repository, TreeEntry, entry_of
 
 

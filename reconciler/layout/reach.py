@@ -15,7 +15,8 @@ from typing import NamedTuple
 from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.level import WORKSPACE_FILES
-from reconciler.layout.tree import ROOT, named
+from reconciler.layout.tree import ROOT
+from reconciler.layout.workspacedir import named
 from reconciler.repository.difference import difference
 from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository, TreeEntry

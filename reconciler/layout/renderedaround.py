@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from reconciler.layout import ignore
 from reconciler.layout.level import RENDERED_BY
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.repository.folder import joined
 
 

@@ -16,8 +16,9 @@ from reconciler.layout import edit, ignore
 from reconciler.layout.errors import BadFile
 from reconciler.layout.inputs import InputFinder, files_of, is_in
 from reconciler.layout.sourceref import SourceRef
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.layout.workspace import API_VERSION, KIND, declaration
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.layout.yamldoc import roots
 from reconciler.repository.difference import FileChange, difference
 from reconciler.repository.objects import Repository, TreeEntry

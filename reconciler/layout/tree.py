@@ -9,7 +9,7 @@ are there, too (grafts). What differs between two trees is compare's.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from apiserver.model import paths
 from apiserver.model.counts import some_of
@@ -17,6 +17,7 @@ from reconciler.layout import ignore
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.grouping import Grouping, Subdirectories
 from reconciler.layout.level import WORKSPACE_FILES, Level, level_of, problem
+from reconciler.layout.workspacedir import WorkspaceDir, is_marked, named, workspace_dir
 from reconciler.repository.folder import joined
 from reconciler.repository.objects import Repository, TreeEntry
 
@@ -34,32 +35,6 @@ LONGEST_PATH = 400
 _REMEMBERED = 10_000
 _EMPTY = 100_000
 """Directories without a manifest after which a tree has none."""
-_FEW = 8
-"""Files of a workspace up to which they are kept with it."""
-_MARK = "+"
-"""In the id of a tenant's directory, behind the name of its repository."""
-
-
-class WorkspaceDir(NamedTuple):
-    """One workspace in one tree.
-
-    `manifest` is its workspace.yaml (or .yml, .json), None for the root without one and for a workspace whose file was
-    taken away while manifests remain. `spare`: further such files beside it, which is an error. `files`: its own, where
-    it was looked into and has few and no directories, or is rendered; None: they are to be looked for. `theirs`: of one
-    that stands in a tenant's repository the directory there, which `directory` follows from; "" for all others.
-    """
-
-    path: str
-    directory: str
-    manifest: TreeEntry | None
-    tree: str
-    spare: tuple[str, ...] = ()
-    files: tuple[TreeEntry, ...] | None = None
-    theirs: str = ""
-
-    @property
-    def manifest_path(self) -> str:
-        return joined(self.theirs or self.directory, self.manifest.name if self.manifest else WORKSPACE_FILES[0])
 
 
 class WorkspaceTree:
@@ -535,39 +510,3 @@ class WorkspaceTree:
                 yield from self._children(inner, parent, below, name)
             elif path == paths.join(parent.path, name) and not self.gives_way(path, below):
                 yield self.place(path, below, sub.id, inner)
-
-
-def marked(repository: str, tree: str) -> str:
-    """The id of a tenant's directory, as that of one of the fleet's tree."""
-    return f"{repository}{_MARK}{tree}"
-
-
-def is_marked(tree: str) -> bool:
-    return _MARK in tree
-
-
-def is_unknown(place: WorkspaceDir | None) -> bool:
-    """Whether no more is known of a workspace in a tenant's repository than that it is there."""
-    return place is not None and place.manifest is not None and not place.manifest.id
-
-
-def unmarked(tree: str) -> str:
-    """What `marked` was made of."""
-    return tree.partition(_MARK)[2]
-
-
-def named(directory: str) -> str:
-    """The name of the workspace that a directory is. A colon in it must not look like a path's."""
-    return directory.replace(":", "%3A")
-
-
-def workspace_dir(path: str, directory: str, tree: str, level: Level, *, whole: bool = True) -> WorkspaceDir:
-    """Of several workspace files the first in the order of WORKSPACE_FILES is the manifest. `whole`: the level shows
-    all that is there."""
-    markers = level.markers
-    if len(markers) > 1:
-        markers = sorted(markers, key=lambda e: WORKSPACE_FILES.index(e.name))
-    spare = tuple(e.name for e in markers[1:])
-    few = level.is_rendered or (not level.directories and len(level.files) <= _FEW)
-    files = tuple(level.files) if whole and few else None
-    return WorkspaceDir(path, directory, markers[0] if markers else None, tree, spare, files)

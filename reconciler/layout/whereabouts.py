@@ -11,7 +11,7 @@ import marshal
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.repository.objects import TreeEntry
 
 _SHARED = 1024

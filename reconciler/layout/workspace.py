@@ -12,7 +12,7 @@ from reconciler.layout.pin import Pin, fault
 from reconciler.layout.schemas import check
 from reconciler.layout.sourceref import SourceRef
 from reconciler.layout.sourceref import fault as source_fault
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.layout.yamldoc import YamlDocument, line_of, parse
 from reconciler.repository.objects import Repository
 

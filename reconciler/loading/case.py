@@ -15,7 +15,8 @@ from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.grafts import OF
 from reconciler.layout.manifest import Manifest
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.asked import NOTHING, Asked
 from reconciler.loading.changeset import WorkspaceChanges
 from reconciler.loading.moment import Moment

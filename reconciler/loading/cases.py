@@ -13,8 +13,8 @@ from apiserver.model.commits import NONE, CommitRef
 from apiserver.registry.tree import WorkspaceRecord, summary
 from reconciler.layout.grafts import OF, Grafts
 from reconciler.layout.sourceref import SourceRef
-from reconciler.layout.tree import WorkspaceDir
 from reconciler.layout.whereabouts import Whereabouts
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading import vacated
 from reconciler.loading.case import Case, Coming, Recorded, is_lost, was_served
 from reconciler.loading.elsewhere import Elsewhere

@@ -28,7 +28,8 @@ from reconciler.layout.manifest import Manifest, read
 from reconciler.layout.place import folder, place
 from reconciler.layout.source import Editor, NotWritten, ReadOnly
 from reconciler.layout.sourceref import SourceRef
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.render import key_of
 from reconciler.loading.sealedsecrets import SECRETS, SealedSecrets, creation_for, said_of
 from reconciler.loading.sources import Content, Sources

@@ -8,7 +8,7 @@ Called by cases.
 from __future__ import annotations
 
 from apiserver.model import paths
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.case import Case, Sourced
 from reconciler.loading.inherited import InheritedContent
 from reconciler.loading.pins import AsServed, Pins

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 
 from apiserver.model import paths
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.renderings import RenderedDirectory
 from reconciler.loading.sources import Sources
 

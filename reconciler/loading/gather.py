@@ -15,7 +15,8 @@ from apiserver.registry.builtins.catalogue import kinds_having
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import ManifestSource, Piece
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.case import Case, was_served
 from reconciler.loading.render import Accepted
 from reconciler.loading.saidbefore import RenderedBefore

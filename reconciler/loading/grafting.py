@@ -22,7 +22,8 @@ from apiserver.storage.protocol import Store, View
 from reconciler.layout.compare import touched
 from reconciler.layout.contenttree import ContentTree
 from reconciler.layout.grafts import OF
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading import feeds
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.site import SeenHead

@@ -17,7 +17,7 @@ from reconciler.layout.contenttree import ContentTree
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.grafts import BORDER, OF, Graft
 from reconciler.layout.sourceref import SourceRef
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.case import Case, Recorded, Sourced, was_served
 from reconciler.loading.pins import AsServed
 from reconciler.loading.remotes import UNKNOWN

@@ -18,7 +18,8 @@ from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.compare import Touched
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.grafts import BORDER
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.case import Recorded, is_lost, was_served
 from reconciler.loading.removals import REMOVED, Removals
 from reconciler.loading.servedtrees import ServedTrees

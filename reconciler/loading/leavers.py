@@ -14,7 +14,7 @@ from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Store
 from reconciler.layout.errors import LayoutError
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading import departure
 from reconciler.loading.changeset import WorkspaceChanges
 from reconciler.loading.departure import AskedBehind

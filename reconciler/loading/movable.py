@@ -19,7 +19,8 @@ from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Store
 from reconciler.layout.compare import Touched
 from reconciler.layout.source import Piece
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.leavers import Leavers
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.sources import Sources

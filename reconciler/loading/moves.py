@@ -18,7 +18,7 @@ from apiserver.model.keys import Key
 from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry import codec, tree
 from apiserver.registry.tree import WorkspaceRecord
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.movable import Compared, Movable, Move
 from reconciler.loading.renames import renames
 from reconciler.loading.site import Site

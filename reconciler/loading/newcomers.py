@@ -22,7 +22,7 @@ from apiserver.registry.mounts import reference_of
 from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace
 from apiserver.registry.workspacetypes import ResolvedType
 from reconciler.layout.source import Piece
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.appearing import put_namespace, put_new
 from reconciler.loading.case import Case, Verdict
 from reconciler.loading.changeset import ChangeKind, WorkspaceChanges

@@ -13,7 +13,7 @@ from typing import NoReturn
 from reconciler.layout.draft import Draft
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import ManifestSource, Piece, PieceChange, ReadOnly, all_changes
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.workspacedir import WorkspaceDir
 
 _NOWHERE = ""
 """The tree of a directory that is not here."""

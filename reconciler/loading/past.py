@@ -12,7 +12,8 @@ from apiserver.model.commits import NONE, CommitRef
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import ManifestSource
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.sources import Sources
 from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.errors import RepositoryUnreadable

@@ -25,7 +25,8 @@ from apiserver.registry import tree
 from apiserver.storage.protocol import DeleteRow, Store
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.pin import Pin
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.case import Case, Pinned, was_served
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site

@@ -19,7 +19,8 @@ from reconciler.layout.level import problem
 from reconciler.layout.manifest import Manifest, may_say, read
 from reconciler.layout.renderedaround import RenderedAround
 from reconciler.layout.source import ManifestSource, NotWritten, Piece, PieceChange, all_changes
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.layout.yamldoc import locate
 from reconciler.loading.files import Files
 from reconciler.loading.renderings import RenderedDirectory

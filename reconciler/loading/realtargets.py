@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from apiserver.model.commits import CommitRef
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.layout.weight import MOST, too_heavy, weigh
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.sources import Sources
 from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.errors import RepositoryUnreadable

@@ -34,7 +34,8 @@ from apiserver.storage.protocol import View
 from reconciler.layout.compare import Touched, touched
 from reconciler.layout.errors import BadFile
 from reconciler.layout.manifest import Manifest
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.sources import Sources
 from reconciler.plan import system
 from reconciler.plan.trespasses import Relying

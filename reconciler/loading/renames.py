@@ -9,7 +9,7 @@ from collections import Counter
 
 from apiserver.model import paths
 from reconciler.layout.level import WORKSPACE_FILES
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.movable import Compared
 from reconciler.repository.objects import Repository
 

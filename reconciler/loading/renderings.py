@@ -21,7 +21,8 @@ from reconciler.layout.inputs import InputFinder, Inputs, files_of, is_in
 from reconciler.layout.level import RENDERED_BY
 from reconciler.layout.manifest import SEALED, Manifest
 from reconciler.layout.source import Piece
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.layout.yamldoc import roots
 from reconciler.loading import renderedsecrets, unsealing
 from reconciler.rendering.rendering import Renders

@@ -14,8 +14,9 @@ from apiserver.model.commits import CommitRef
 from apiserver.registry.tree import WorkspaceRecord, summary, workspace_at
 from apiserver.storage.protocol import Store
 from reconciler.layout.grafts import OF, Grafts
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.layout.whereabouts import Whereabouts
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.case import was_served
 from reconciler.loading.step import StepTarget
 from reconciler.loading.trees import Trees

@@ -29,7 +29,7 @@ from reconciler.layout.contenttree import ContentTree
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.pin import Pin
 from reconciler.layout.sourceref import PINNED, SourceRef
-from reconciler.layout.tree import WorkspaceDir, named
+from reconciler.layout.workspacedir import WorkspaceDir, named
 from reconciler.loading import pins
 from reconciler.loading.case import Case, Pinned, Sourced, was_served
 from reconciler.loading.pins import AsServed

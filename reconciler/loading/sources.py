@@ -24,7 +24,8 @@ from reconciler.layout.manifest import Manifest
 from reconciler.layout.pin import Pin
 from reconciler.layout.source import ManifestSource, Piece
 from reconciler.layout.sourceref import SourceRef
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, is_unknown
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir, is_unknown
 from reconciler.layout.yamldoc import locate
 from reconciler.loading.files import Files
 from reconciler.loading.nocontent import NoContent, is_nowhere, nowhere

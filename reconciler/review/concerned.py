@@ -16,8 +16,9 @@ from reconciler.controllers.locations import LOCATIONS
 from reconciler.layout.compare import touched
 from reconciler.layout.errors import BadFile
 from reconciler.layout.level import WORKSPACE_FILES
-from reconciler.layout.tree import ROOT, WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import ROOT, WorkspaceTree
 from reconciler.layout.workspace import declaration
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.layout.yamldoc import parse
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.inpart import Everybody, Heard

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from apiserver.model import paths
 from reconciler.layout.compare import touched
 from reconciler.layout.errors import BadFile
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.layout.workspace import declaration
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.movable import Compared
 from reconciler.loading.renames import renames
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from apiserver.model import paths
 from reconciler.layout.restoring import CannotRestore, RestoredTree, StandingPlace, restored
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.plan.summary import Summary
 from reconciler.repository.objects import Repository
 from reconciler.review.lineage import Ancestor, Lineage, MovedAway

@@ -10,7 +10,8 @@ import posixpath
 from collections.abc import Iterator
 
 from reconciler.layout.inputs import shared_by, shares_differ, states
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.repository.mentions import mentions
 
 

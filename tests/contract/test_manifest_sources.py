@@ -24,7 +24,8 @@ from support.rendered import MARKER, PARAMETERS, Rendered
 from reconciler.layout.draft import Draft
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import Editor, ManifestSource, NotWritten, Piece, ReadOnly, manifests
-from reconciler.layout.tree import ROOT, WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import ROOT, WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading import sources
 from reconciler.loading.plainfiles import PlainFiles
 from reconciler.loading.sources import Sources

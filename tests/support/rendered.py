@@ -17,7 +17,8 @@ from reconciler.layout.draft import Draft
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import Editor, ManifestSource, Piece, PieceChange, ReadOnly, all_changes
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.files import Files
 from reconciler.repository.objects import TreeEntry
 

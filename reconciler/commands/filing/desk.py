@@ -32,7 +32,8 @@ from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import FILE
 from reconciler.layout.place import file_name, folder, place
 from reconciler.layout.secrets import read_secrets
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.sealedsecrets import creation_for, sealed_file
 from reconciler.plugin.meant import question
 from reconciler.repository.difference import difference

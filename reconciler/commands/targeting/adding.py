@@ -29,7 +29,7 @@ from reconciler.layout import edit
 from reconciler.layout.errors import BadFile
 from reconciler.layout.place import file_name
 from reconciler.layout.secrets import read_secrets
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.changeset import ChangeKind
 from reconciler.syncing import kubeconfig as reading
 from reconciler.syncing.errors import Unusable

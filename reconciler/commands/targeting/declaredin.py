@@ -11,7 +11,7 @@ from apiserver.model.errors import StatusError
 from reconciler.commands.failure import Failure
 from reconciler.commands.filing.desk import Desk
 from reconciler.layout.manifest import Manifest, read
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.plugin.meant import question
 
 Object = dict[str, Any]

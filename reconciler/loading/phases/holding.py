@@ -13,7 +13,7 @@ from apiserver.model.commits import NONE
 from apiserver.model.storagenames import BINDINGS
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.errors import LayoutError
-from reconciler.layout.tree import is_unknown
+from reconciler.layout.workspacedir import is_unknown
 from reconciler.loading.case import Sourced, Verdict, was_served
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.leaving import labels_of

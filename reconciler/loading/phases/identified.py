@@ -12,7 +12,7 @@ from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from apiserver.registry import codec
 from reconciler.layout.errors import LayoutError
-from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.loading.clusterobject import workspace_key
 from reconciler.loading.moves import SAID
 from reconciler.loading.phases.judgement import Judgement

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from reconciler.layout.compare import changes, touched
 from reconciler.layout.level import RENDERED_BY, problem
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.repository import objects
 
 Planted = Callable[..., WorkspaceTree]

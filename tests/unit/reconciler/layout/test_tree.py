@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from reconciler.layout.level import problem
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.workspacedir import WorkspaceDir
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import Blob
 
