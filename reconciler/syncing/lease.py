@@ -128,10 +128,19 @@ class Lease:
         self._why, self._over = why, True
 
     def release(self) -> None:
-        """Give it back, after `end`, once nothing is being written any more and nobody steps."""
+        """Give it back, after `end`, once nothing is being written any more and nobody steps. Also where it was renewed
+        since we saw it: over another target that is the same cluster, or by a request whose answer was lost."""
         held, self._held = self._held, None
-        if held is not None:
+        if held is None:
+            return
+        try:
             self._leases.replace(self._said(held, give_back=True))
+        except TargetRefused as error:
+            if error.code != 409:
+                raise
+            found = self._leases.get()
+            if found is not None and self._is_ours(found):
+                self._leases.replace(self._said(found, give_back=True))
 
     def _begin(self, begun: float) -> float:
         """Where there is none nobody has it: who takes it away by hand says so."""
@@ -152,12 +161,15 @@ class Lease:
     def _find(self, begun: float) -> float:
         """It was changed. By us, where another target is the same cluster: then it is kept."""
         found = self._leases.get()
-        if found is None or (_holder(found), _epoch(found)) != (self._self.writer, self._self.epoch):
+        if found is None or not self._is_ours(found):
             self._lose("another server took it")
             return self._begin(begun) if found is None else self._look(found, begun)
         self._held = self._leases.replace(self._said(found))
         self._until = begun + self._settings.duration
         return self._pause()
+
+    def _is_ours(self, found: Object) -> bool:
+        return (_holder(found), _epoch(found)) == (self._self.writer, self._self.epoch)
 
     def _look(self, found: Object, begun: float) -> float:
         """At one that we have not: take it, or wait."""

@@ -112,6 +112,30 @@ def test_what_was_given_back_is_the_next_ones_at_once(scene: Scene) -> None:
     assert second.writes
 
 
+@pytest.mark.parametrize("how", ["over another target", "by a renewal whose answer is lost"])
+def test_one_that_changed_since_we_saw_it_and_is_ours_is_given_back(scene: Scene, how: str) -> None:
+    first = scene.server("a/1")
+    first.run()
+    other = scene.server("a/1") if how == "over another target" else first
+    other.link.deaf = other is first
+    scene.run(6, other)
+    other.link.deaf = False
+    first.lease.end("the server is stopping")
+    first.lease.release()
+    assert scene.target.lease is not None
+    assert "holderIdentity" not in scene.target.lease["spec"]
+
+
+def test_one_that_another_took_meanwhile_stays_its_own(scene: Scene) -> None:
+    first, second = scene.server("a/1"), scene.server("b/1", epoch=2)
+    first.run()
+    second.run()
+    first.lease.end("the server is stopping")
+    first.lease.release()
+    assert scene.target.lease is not None
+    assert scene.target.lease["spec"]["holderIdentity"] == "b/1"
+
+
 def test_an_equal_epoch_waits_until_it_has_run_out(scene: Scene) -> None:
     first, second = scene.server("a/1"), scene.server("b/1")
     first.run()
