@@ -342,8 +342,13 @@ class Histories(RuleBasedStateMachine):
         if server is not None and clean:
             self.arriving.pop(server.contender.writer, None)
             server.lease.end("the server is stopping")
+            had, lease = server.lease.uid, self.scene.target.lease
             with suppress(Expected):
                 server.lease.release()
+            if had and lease is not None and not (server.link.cut or server.link.deaf):
+                now = self.scene.target.lease
+                assert now is not None
+                assert now["spec"].get("holderIdentity") != server.contender.writer
 
     @rule(name=st.sampled_from("abc"), clean=st.booleans(), certain=st.booleans())
     def is_restarted(self, name: str, clean: bool, certain: bool) -> None:
