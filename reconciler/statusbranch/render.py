@@ -220,7 +220,8 @@ class Rendering:
         folder = _folder(previous)
         if tree.is_stored(value) or folder == _folder(value):
             return
-        for each in [each for each in files if each.startswith(f"{folder}/")]:
+        # Not what is told of workspaces below it, which may have moved on before.
+        for each in [each for each in files if _is_own(each, folder)]:
             del files[each]
         if not self._leave(previous, files):
             # What is below its directory may stay there.
@@ -343,6 +344,11 @@ class _Place(NamedTuple):
     came: bool
     leaves: tuple[Key, ...]
     said: SummaryText
+
+
+def _is_own(file: str, folder: str) -> bool:
+    """Whether a file tells of the workspace in a folder, and of none below that."""
+    return file.startswith(f"{folder}/") and file[len(folder) + 1 :].partition("/")[0] in format.OURS
 
 
 def _folder(placed: bytes) -> str:

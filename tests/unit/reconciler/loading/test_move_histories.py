@@ -218,6 +218,7 @@ class Moved:
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(history=HISTORIES)
 @example(history=[("move", 0, True), ("publish", 0, False), ("revert", 1, True)])
+@example(history=[("move", 4, False), ("observe", 0, False), ("move", 0, False)])
 @example(history=[("publish", 0, False), ("move", 0, False), ("die", 2, False), ("observe", 0, False)])
 def test_who_moves_stays_who_he_is_whatever_else_happens(
     tmp_path_factory: pytest.TempPathFactory, history: History

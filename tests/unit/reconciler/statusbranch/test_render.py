@@ -127,6 +127,19 @@ def test_a_workspace_that_moves_to_another_directory_takes_its_files_along(store
     assert files["workspaces/root/7f/web/_status/default/deployments.apps/web.yaml"] is not None
 
 
+def test_one_that_moved_on_from_below_another_stays_away_where_that_moves_too(store: Store, served: Any) -> None:
+    """Both since the last commit; there is nobody any more where the one below stood."""
+    below = "webbelow00000001"
+    served.workspace("root:web:below", below)
+    begin = store.revision()
+    served.workspace("root:below", below)
+    served.workspace("root:shop", CLUSTER)
+    files = changed(store, begin)
+    assert files[f"{WEB}/below/_summary.yaml"] is None
+    assert files[f"{WEB}/_summary.yaml"] is None
+    assert files["workspaces/root/below/_summary.yaml"] is not None
+
+
 def test_everything_is_what_all_changes_give(store: Store, served: Any, source: FleetRepo) -> None:
     served.put("deployments.apps:9f86", CLUSTER, "web", status={"replicas": 1})
     served.put("placements.scheduling.kcp.io", CLUSTER, "p", namespace="", status={"phase": "Bound"})
