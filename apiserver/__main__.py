@@ -47,7 +47,10 @@ def main() -> NoReturn:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     # Until the server takes over (worker.py): a start that is called off closes what it has opened.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    serve(settings, socket.socket(fileno=arguments.listen_fd))
+    listener = socket.socket(fileno=arguments.listen_fd)
+    # It is not for children: a git that outlives this process would hold the port, and who connects would wait.
+    listener.set_inheritable(False)
+    serve(settings, listener)
     leave()
 
 

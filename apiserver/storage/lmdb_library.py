@@ -6,6 +6,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from pathlib import Path
 from typing import Final, TypeAlias
 
 import lmdb
@@ -43,23 +46,38 @@ _SPARE: Final = 32
 def open_files(directory: str, *, map_size: int, readers: int, sync: bool) -> Files:
     """Opened for reading and writing, made where they are missing. `map_size`: bytes that they may grow to; `readers`:
     read transactions at one moment, of all processes."""
-    return lmdb.open(
+    return _alone(
         directory,
-        map_size=map_size,
-        max_readers=readers,
-        max_dbs=_PARTS,
-        max_spare_txns=_SPARE,
-        sync=sync,
-        readahead=False,
-        mode=0o700,  # the directory's; LMDB takes the execute bits off for its files
+        lmdb.open(
+            directory,
+            map_size=map_size,
+            max_readers=readers,
+            max_dbs=_PARTS,
+            max_spare_txns=_SPARE,
+            sync=sync,
+            readahead=False,
+            mode=0o700,  # the directory's; LMDB takes the execute bits off for its files
+        ),
     )
 
 
 def look_only(directory: str, *, map_size: int) -> Files:
     """Opened for reading, beside whoever serves from it."""
-    return lmdb.open(directory, map_size=map_size, readonly=True, max_dbs=_PARTS, create=False, readahead=False)
+    found = lmdb.open(directory, map_size=map_size, readonly=True, max_dbs=_PARTS, create=False, readahead=False)
+    return _alone(directory, found)
 
 
 def read_only(directory: str) -> Files:
     """Opened to look through, without a lock: nobody else has them. Of parts there may be more than today's."""
     return lmdb.open(directory, readonly=True, lock=False, max_dbs=2 * _PARTS, create=False)
+
+
+def _alone(directory: str, files: Files) -> Files:
+    """What a process starts has no handle of them: LMDB's own, of the data, goes along where nobody says otherwise, and
+    uvloop leaves to a git all that does."""
+    data = Path(directory, "data.mdb").stat()
+    for each in Path("/dev/fd").iterdir():
+        with contextlib.suppress(OSError):  # that of the listing itself is closed by now
+            if os.path.samestat(os.fstat(int(each.name)), data):
+                os.set_inheritable(int(each.name), False)
+    return files

@@ -214,6 +214,9 @@ def test_a_server_that_is_killed_leaves_the_beginning(
             listener.close()  # the worker has its own; where one was left, git would try again, and wait for ever
             worker.send_signal(signal.SIGKILL)
             worker.wait(30)
+            # Neither git nor its hook, which go on, has the port.
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", settings.port), 10)
             pushing.join(30)
     finally:
         worker.kill()

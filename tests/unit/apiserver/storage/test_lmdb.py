@@ -24,7 +24,7 @@ from apiserver.storage.lmdb_environment import FORMAT, StoreSettings
 from apiserver.storage.lmdb_looking import check_format
 from apiserver.storage.lmdb_soundness import NewerStore
 from apiserver.storage.protocol import NEVER, Compacted, Delete, DeleteRow, NoSpace, Put, Store, checkpoint
-from apiserver.stores import RUINED, open_at
+from apiserver.stores import RUINED, looking_at, open_at
 
 
 def cm(name: str) -> Key:
@@ -377,3 +377,21 @@ except NoSpace:
     store = open_at(tmp_path, sync=True)
     assert store.count("configmaps") == 1
     store.close()
+
+
+def handles_of_a_child() -> str:
+    """Where those lead that a program has which is not told to close anything, as a git of the server's is."""
+    return subprocess.run(
+        ["sh", "-c", "ls -l /proc/$$/fd"], close_fds=False, capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_what_a_process_starts_has_no_handle_of_the_store(tmp_path: Path) -> None:
+    store = open_at(tmp_path / "store", sync=False)
+    found = handles_of_a_child()
+    store.close()
+    with looking_at(tmp_path / "store"):
+        found += handles_of_a_child()
+    assert "pipe:" in found
+    assert str(tmp_path) not in found
