@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import resource
@@ -104,6 +105,7 @@ async def _all(pipe: int) -> bytes:
 def _work(work: Callable[[], bytes], pipe: int, limits: JobLimits) -> NoReturn:
     """In the new process. It ends here, whatever happens."""
     try:
+        gc.freeze()  # what was garbage before is not this process's to end, which has none of the threads that know it
         # A signal to it is not one to its parent, and neither is it asked to end by the parent's terminal.
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):

@@ -55,6 +55,11 @@ class Told:
         self.announcing.start()
         self.feed.start()
 
+    def noted(self, who: str, commit: str) -> int:
+        """Of how many things it is noted that somebody was told them of a commit; what was said and is not noted is
+        said again by the next start."""
+        return len(announced.told(self.fleet.store, who, commit))
+
     def stop(self) -> None:
         self.feed.stop()
         self.announcing.stop()
@@ -87,6 +92,7 @@ def test_from_a_commit_to_its_status(told: Told, eventually: Eventually) -> None
     eventually(lambda: [got.document["commit"] for got in told.hook.got] == [first, held, other, mended])
     assert [got.document["state"] for got in told.hook.got] == ["success", "failure", "success", "success"]
     assert all(got.headers["x-treeplane-signature-256"] == signature(got.body, TOKEN) for got in told.hook.got)
+    eventually(lambda: told.noted("forge", mended) == 2 and told.noted("webhook", mended) == 1)
     told.stop()
     asked, got = len(told.forge.asked), len(told.hook.got)
     told.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -39,6 +40,35 @@ def test_its_answer_comes_back_from_another_process() -> None:
         assert not jobs.busy
 
     run(scenario())
+
+
+class Left:
+    """In a circle that only the garbage collector ends."""
+
+    ended = 0
+
+    def __init__(self) -> None:
+        self.circle = self
+
+    def __del__(self) -> None:
+        Left.ended += 1
+
+
+def test_what_was_garbage_before_is_none_of_its_business() -> None:
+    """The end of a store, say, waits for threads that this process has and the new one has not."""
+
+    def collected() -> bytes:
+        gc.collect()
+        return b"%d" % Left.ended
+
+    gc.disable()
+    try:
+        Left()
+        assert run(BoundedJobs(JobLimits()).run("ann", collected)) == b"0"
+    finally:
+        gc.enable()
+    gc.collect()
+    assert Left.ended == 1
 
 
 def forever(pid: Path) -> bytes:
