@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,8 @@ FindType = Callable[[str, str], Object | None]
 FindCluster = Callable[[str], str]
 """The logical cluster name of the workspace at a path; "" where there is none."""
 
+
+_TOLD = re.compile(r"\bworkspace type ([^\s:]+(?::[^\s:]+)+)")
 
 DEFAULT = ("universal", "root")
 
@@ -170,6 +173,12 @@ def circle_of(ref: TypeRef, find: FindType) -> list[TypeRef]:
             seen.add(following)
             way[following] = _extended(following, find)
     return []
+
+
+def told_of(error: str) -> TypeRef | None:
+    """The type that an error names which tells what is wrong with a workspace's; None for all other errors."""
+    found = _TOLD.search(error)
+    return TypeRef.parse(found[1]) if found is not None else None
 
 
 def in_a_circle(circle: list[TypeRef]) -> str:

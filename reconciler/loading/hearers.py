@@ -18,7 +18,7 @@ from apiserver.model.paths import ROOT
 from apiserver.model.storagenames import TYPES
 from apiserver.registry import shards, tree
 from apiserver.registry.tree import WorkspaceRecord
-from apiserver.registry.workspacetypes import TypeRef
+from apiserver.registry.workspacetypes import TypeRef, told_of
 from apiserver.storage.protocol import Record, Store
 from reconciler.loading.world import World
 
@@ -58,11 +58,13 @@ class Hearers(NamedTuple):
 
 
 def _typed_by(record: WorkspaceRecord, those: Collection[str]) -> bool:
-    """Whether a workspace's type may be one of theirs. What has none yet may find it in any workspace above it."""
-    above = paths.parent(record.path) if not record.served else None
+    """Whether the type of a workspace that is held, or the one that it is to have, may be one of theirs. What has none
+    yet, or is to have another, may find it in any workspace above it."""
+    told = [ref for ref in map(told_of, record.errors) if ref is not None]
+    above = paths.parent(record.path) if told or not record.served else None
     while above is not None and above not in those:
         above = paths.parent(above)
-    return above is not None or TypeRef.parse(record.type).path in those
+    return above is not None or any(ref.path in those for ref in (TypeRef.parse(record.type), *told))
 
 
 def _commit_of(record: Record) -> CommitRef:

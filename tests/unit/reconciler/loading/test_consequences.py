@@ -120,6 +120,22 @@ def test_whose_mistake_it_is_follows_what_the_other_says(fleet: LoadedFleet, ano
     assert_recovers(fleet, another, "else")
 
 
+@pytest.mark.parametrize("where", [{}, {"path": "root:a"}])
+def test_one_that_is_served_and_is_to_have_another_type_follows_it_too(
+    fleet: LoadedFleet, another: Another, where: dict[str, str]
+) -> None:
+    """Whether that is to be found in a workspace above it, or is said by its path."""
+    fleet.commit({f"{A}/x/workspace.yaml": "", f"{A}/x/app.yaml": configmap(a="1")})
+    fleet.commit(of_type("crew", "a/x", **where))
+    assert "(correct spec.type" in fleet.held()["root:a:x"][0]
+    fleet.commit({f"{A}/crew.json": UNREADABLE})
+    assert "while workspace root:a is held" in fleet.held()["root:a:x"][0]
+    assert_recovers(fleet, another)
+    fleet.commit({f"{A}/crew.json": None})
+    assert "(correct spec.type" in fleet.held()["root:a:x"][0]
+    assert_recovers(fleet, another, "mended")
+
+
 def test_a_kind_that_is_not_offered_since_its_provider_is_held(fleet: LoadedFleet, another: Another) -> None:
     first, bad = fleet.repo.head, {f"{A}/wrong.yaml": configmap("wrong", namespace="none")}
     fleet.commit({f"{A}/things.json": PROVIDES, **bad, **taking("x"), **taking("y", kind="Think")})

@@ -363,6 +363,7 @@ def test_nobody_changes_what_is_not_his_and_a_recovery_agrees(
 @example(history=[("take at home", 0, 1), ("publish", 0, 0), ("push", 1, [("grant", 3, 0)]), ("take at home", 0, 1)])
 @example(history=[("push", 0, [("take", 1, 1), ("grant", 1, 0)]), ("allow", 1, 1)])
 @example(history=[("push", 0, [("take", 8, 1)]), ("take at home", 4, 2)])
+@example(history=[("take at home", 0, 0), ("take at home", 1, 2), ("publish", 0, 0), ("push", 0, [("break", 1, 0)])])
 def test_nothing_is_taken_but_by_the_word_of_who_may(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, int, Any]]
 ) -> None:
