@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +25,7 @@ from apiserver.registry import tree
 from apiserver.storage.protocol import Store
 from apiserver.stores import open_at
 from reconciler.drilling import telling
-from reconciler.loading import sourcelist
+from reconciler.loading import moment, sourcelist
 from reconciler.loading.heads import BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loader
@@ -439,6 +442,15 @@ def test_a_workspace_may_move(fleet: SourcedFleet) -> None:
     assert fleet.data("root:c") == {"a": "moved"}
 
 
+@pytest.fixture
+def one_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In which all looks are, of whichever server: what each of them found by itself bears the same time."""
+    begun = time.time_ns() // 1_000_000_000 * 1_000_000_000
+    looks = itertools.count()
+    monkeypatch.setattr(moment, "time", SimpleNamespace(time_ns=lambda: begun + next(looks)))
+
+
+@pytest.mark.usefixtures("one_second")
 def test_one_that_comes_with_a_source_is_made_when_that_is_here(fleet: SourcedFleet, another: Another) -> None:
     fleet.tenants.push({"app.yaml": configmap(a="other")}, OTHER)
     fleet.commit({"workspaces/root/c/workspace.yaml": sourcing(OTHER, "")})
@@ -468,6 +480,7 @@ def test_what_its_file_says_is_shown(fleet: SourcedFleet) -> None:
     assert HEAD in fleet.repo.files(fleet.repo.head)[f"{A}/workspace.yaml"]
 
 
+@pytest.mark.usefixtures("one_second")
 def test_what_is_known_of_one_that_is_away_stays(fleet: SourcedFleet, another: Another) -> None:
     fleet.push({"deploy/app.yaml": configmap(a="one"), "deploy/x.yaml": configmap("x")})
     fleet.publish()
