@@ -18,7 +18,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -230,9 +230,10 @@ def main() -> None:
         options.json.write_text(json.dumps({"kube-apiserver": _plain(kube), "treeplane": _plain(mine)}, indent=1))
 
 
-def served(folder: Path, *arguments: str) -> Plane:
+def served(folder: Path, *arguments: str, files: Mapping[str, str] = FLEET) -> Plane:
+    """A fleet of these files, which is served once the plane is entered."""
     repository = folder / "fleet"
-    for path, text in FLEET.items():
+    for path, text in files.items():
         (repository / path).parent.mkdir(parents=True, exist_ok=True)
         (repository / path).write_text(text)
     return Plane(repository, folder / "server" / "data", *arguments)

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import peer
 import uvloop
-from api import CONNECTIONS, config_map, maps
+from api import CONNECTIONS, config_map, maps, served
 from apiclient import Result, Server, load
 from measure import milliseconds, percentile, table, verdict
 from support.plane import Credentials, Plane
@@ -93,11 +93,8 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="treeplane-bench-") as name:
         folder = Path(name)
-        for path, text in FLEET.items():
-            (folder / "fleet" / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / "fleet" / path).write_text(text)
         before = peer.creates(folder / "before")
-        with Plane(folder / "fleet", folder / "server" / "data") as plane:
+        with served(folder, files=FLEET) as plane:
             rows, found = uvloop.run(of_plane(plane, options.writes))
         tell(rows, found, [before, peer.creates(folder / "behind")])
 

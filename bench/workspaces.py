@@ -22,6 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import uvloop
+from api import served
 from apiclient import Connection, Result, Server, load
 from commit_writes import FLEET
 from measure import milliseconds, percentile, table, verdict
@@ -43,10 +44,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="treeplane-bench-") as name:
         folder = Path(name)
-        for path, text in FLEET.items():
-            (folder / "fleet" / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / "fleet" / path).write_text(text)
-        with Plane(folder / "fleet", folder / "server" / "data") as plane:
+        with served(folder, files=FLEET) as plane:
             uvloop.run(run(plane, options))
 
 

@@ -20,7 +20,7 @@ from apiserver.auth.keys import Keys
 from apiserver.complaints.complaint import Complaint, ComplaintBatch, ComplaintKind, said
 from apiserver.model import clock
 from apiserver.storage.lmdb_environment import StoreSettings
-from apiserver.storage.lmdb_soundness import DATA
+from apiserver.storage.lmdb_library import DATA
 
 _DAY = 86400.0
 _SOON = 21 * _DAY

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 ROOT = "root"
 WILDCARD = "*"
@@ -54,6 +54,14 @@ def parent(path: str) -> str | None:
     """`root:shop:web` → `root:shop`; `root` → None, and so for a home (`user:ann`)."""
     head, colon, _ = path.rpartition(":")
     return head if colon and head != HOMES else None
+
+
+def upwards(path: str) -> Iterator[str]:
+    """A workspace's path, and then those of all that it stands in: `root:shop:web`, `root:shop`, `root`."""
+    at: str | None = path
+    while at is not None:
+        yield at
+        at = parent(at)
 
 
 def base(path: str) -> str:

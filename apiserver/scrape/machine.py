@@ -15,7 +15,7 @@ from apiserver.metrics import fleet, machine, place, store
 from apiserver.metrics.definition import Labels, Metric
 from apiserver.settings import ServerSettings
 from apiserver.storage.lmdb_environment import StoreSettings
-from apiserver.storage.lmdb_soundness import DATA
+from apiserver.storage.lmdb_library import DATA
 from apiserver.storage.protocol import View
 
 _GIVEN = {"--tls-cert-file": "given", "--client-ca-file": "client-ca", "--external-ca-file": "external-ca"}

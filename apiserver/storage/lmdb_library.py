@@ -38,6 +38,8 @@ NO_STORE: Final = (
 )
 """What opening raises where the files are no store, or not a whole one."""
 
+DATA: Final = "data.mdb"
+"""The file in which all of a store is."""
 _PARTS: Final = 8
 _SPARE: Final = 32
 """Read transactions that are kept for the next reader."""
@@ -46,19 +48,17 @@ _SPARE: Final = 32
 def open_files(directory: str, *, map_size: int, readers: int, sync: bool) -> Files:
     """Opened for reading and writing, made where they are missing. `map_size`: bytes that they may grow to; `readers`:
     read transactions at one moment, of all processes."""
-    return _alone(
+    found = lmdb.open(
         directory,
-        lmdb.open(
-            directory,
-            map_size=map_size,
-            max_readers=readers,
-            max_dbs=_PARTS,
-            max_spare_txns=_SPARE,
-            sync=sync,
-            readahead=False,
-            mode=0o700,  # the directory's; LMDB takes the execute bits off for its files
-        ),
+        map_size=map_size,
+        max_readers=readers,
+        max_dbs=_PARTS,
+        max_spare_txns=_SPARE,
+        sync=sync,
+        readahead=False,
+        mode=0o700,  # the directory's; LMDB takes the execute bits off for its files
     )
+    return _alone(directory, found)
 
 
 def look_only(directory: str, *, map_size: int) -> Files:
@@ -75,7 +75,7 @@ def read_only(directory: str) -> Files:
 def _alone(directory: str, files: Files) -> Files:
     """What a process starts has no handle of them: LMDB's own, of the data, goes along where nobody says otherwise, and
     uvloop leaves to a git all that does."""
-    data = Path(directory, "data.mdb").stat()
+    data = Path(directory, DATA).stat()
     for each in Path("/dev/fd").iterdir():
         with contextlib.suppress(OSError):  # that of the listing itself is closed by now
             if os.path.samestat(os.fstat(int(each.name)), data):

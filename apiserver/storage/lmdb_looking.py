@@ -13,7 +13,7 @@ from pathlib import Path
 from apiserver.storage import lmdb_soundness as soundness
 from apiserver.storage.declared import Declared
 from apiserver.storage.lmdb_environment import FORMAT, FORMAT_KEY, STATE, LmdbEnvironment, StoreSettings, refuse_newer
-from apiserver.storage.lmdb_library import LibraryError, look_only
+from apiserver.storage.lmdb_library import DATA, LibraryError, look_only
 
 
 class LookingEnvironment(LmdbEnvironment):
@@ -51,7 +51,7 @@ UNREADABLE = (*soundness.UNREADABLE, LibraryError, OSError)
 def check_format(directory: Path) -> None:
     """For a start, before anything is started. Raises NewerStore for a store of a newer Treeplane; one that is missing,
     or cannot be read, is for whoever opens it to begin or to set aside."""
-    if not (directory / soundness.DATA).exists():
+    if not (directory / DATA).exists():
         return
     found = None
     with contextlib.suppress(*UNREADABLE):

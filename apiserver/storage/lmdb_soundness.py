@@ -18,14 +18,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
-from apiserver.storage.lmdb_library import NO_STORE, Files
+from apiserver.storage.lmdb_library import DATA, NO_STORE, Files
 from apiserver.storage.lmdb_probe import BROKEN
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-DATA: Final = "data.mdb"
 LOCK: Final = "lock.mdb"
 ASIDE: Final = "data.mdb.damaged"
 _PATIENCE: Final = 10.0

@@ -18,8 +18,8 @@ from apiserver.auth.givencertificates import GivenCertificates
 from apiserver.complaints.complaint import Complaint, ComplaintBatch, ComplaintKind, Complaints, cut, said, together
 from apiserver.complaints.gather import gather
 from apiserver.complaints.machine import MachinePlace, of_machine
+from apiserver.storage.lmdb_library import DATA
 from apiserver.storage.lmdb_looking import UNREADABLE
-from apiserver.storage.lmdb_soundness import DATA
 from apiserver.stores import looking_at
 from reconciler.commands.ports import holder
 from reconciler.commands.servedat import ServedAt

@@ -5,7 +5,7 @@ Called by steps, which have them judged again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Set
 from typing import NamedTuple
 
 import orjson
@@ -45,7 +45,7 @@ class Hearers(NamedTuple):
             if record is not None and record.shard == shards.NONE:
                 yield path
 
-    def waiting(self, turned: Collection[str]) -> list[str]:
+    def waiting(self, turned: Set[str]) -> list[str]:
         """Those that are held and may be so for a mistake of one of these, as what they say of that shows."""
         takers = {path for provider in turned for path in self.world.consumers(provider)}
         found = (tree.workspace_at(self.store, path) for path in tree.held(self.store) if turned)
@@ -57,14 +57,15 @@ class Hearers(NamedTuple):
         yield from (each.key for each in found if since is None or _commit_of(each) in since)
 
 
-def _typed_by(record: WorkspaceRecord, those: Collection[str]) -> bool:
+def _typed_by(record: WorkspaceRecord, those: Set[str]) -> bool:
     """Whether the type of a workspace that is held, or the one that it is to have, may be one of theirs. What has none
     yet, or is to have another, may find it in any workspace above it."""
     told = [ref for ref in map(told_of, record.errors) if ref is not None]
-    above = paths.parent(record.path) if told or not record.served else None
-    while above is not None and above not in those:
-        above = paths.parent(above)
-    return above is not None or any(ref.path in those for ref in (TypeRef.parse(record.type), *told))
+    places = [ref.path for ref in (TypeRef.parse(record.type), *told)]
+    above = paths.parent(record.path)
+    if above is not None and (told or not record.served):
+        places += paths.upwards(above)
+    return not those.isdisjoint(places)
 
 
 def _commit_of(record: Record) -> CommitRef:

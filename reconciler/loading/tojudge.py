@@ -1,7 +1,7 @@
 """Who waits to be judged in a step, and for what: its content as far as it changed, all of it, or what others provide.
 
-Made by steps, and written to by concerns, which finds whom a commit touches. A workspace that a later commit took along
-is past the step; one that follows from itself without an end is left as it is.
+Made by steps; concerns, which finds whom a commit touches, and overtaker write to it, too. A workspace that a later
+commit took along is past the step; one that follows from itself without an end is left as it is.
 """
 
 from __future__ import annotations
@@ -70,12 +70,7 @@ class ToJudge:
 
     def waits_in(self, path: str) -> bool:
         """Whether a workspace, or any that it stands in, waits to be judged."""
-        at: str | None = path
-        while at is not None:
-            if at in self._pending:
-                return True
-            at = paths.parent(at)
-        return False
+        return any(at in self._pending for at in paths.upwards(path))
 
     # -- once more
 

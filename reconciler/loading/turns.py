@@ -145,12 +145,7 @@ class Turns:
 
     def _is_under_way(self, path: str) -> bool:
         """Whether it, or what it stands in, is: a workspace is judged after the one above it."""
-        at: str | None = path
-        while at is not None:
-            if at in self._under_way:
-                return True
-            at = paths.parent(at)
-        return False
+        return any(at in self._under_way for at in paths.upwards(path))
 
     def _above(self, path: str) -> str | None:
         """The uppermost workspace above that waits, and is not under way."""

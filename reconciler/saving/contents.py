@@ -20,7 +20,7 @@ from apiserver.auth.files import locked
 from apiserver.auth.keys import KeysError
 from apiserver.model import clock
 from apiserver.registry import tree
-from apiserver.storage.lmdb_soundness import DATA
+from apiserver.storage.lmdb_library import DATA
 from apiserver.storage.protocol import View
 from apiserver.stores import looking_at
 from reconciler.loading.unrecorded import Unrecorded

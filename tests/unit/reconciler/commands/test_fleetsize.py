@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.leases import Clock
 
 from apiserver.model.keys import Key
 from apiserver.storage.memory import MemoryStore
@@ -18,8 +19,17 @@ def write(store: MemoryStore, number: int) -> None:
         store.write(Put(SOMETHING, b'{"at":%d}' % at)).result()
 
 
-def test_it_is_begun_in_a_moment_in_which_little_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """By which time passes; three writes are few."""
+    found = Clock()
     monkeypatch.setattr(fleetsize, "_MUCH", 3)
+    monkeypatch.setattr("time.monotonic", found)
+    return found
+
+
+@pytest.mark.usefixtures("clock")
+def test_it_is_begun_in_a_moment_in_which_little_is_written() -> None:
     store = MemoryStore()
     size = FleetSize("auto", store)
     write(store, 10)
@@ -30,27 +40,21 @@ def test_it_is_begun_in_a_moment_in_which_little_is_written(monkeypatch: pytest.
     assert not size.is_busy()
 
 
-def test_it_is_not_waited_for_such_a_moment_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleetsize, "_MUCH", 3)
-    now = 100.0
-    monkeypatch.setattr("time.monotonic", lambda: now)
+def test_it_is_not_waited_for_such_a_moment_for_ever(clock: Clock) -> None:
     store = MemoryStore()
     size = FleetSize("auto", store)
     for _ in range(3):
         write(store, 10)
         assert size.is_busy()
-        now += fleetsize._LONGEST / 3
+        clock.now += fleetsize._LONGEST / 3
     write(store, 10)
     assert not size.is_busy()
 
 
-def test_a_fleet_that_was_small_meanwhile_is_given_that_time_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleetsize, "_MUCH", 3)
-    now = 100.0
-    monkeypatch.setattr("time.monotonic", lambda: now)
+def test_a_fleet_that_was_small_meanwhile_is_given_that_time_again(clock: Clock) -> None:
     store = MemoryStore()
     size = FleetSize("auto", store)
     size.is_busy()
-    now += 10 * fleetsize._LONGEST
+    clock.now += 10 * fleetsize._LONGEST
     write(store, 10)
     assert size.is_busy()
