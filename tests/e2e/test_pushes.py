@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -177,16 +175,10 @@ def test_nobody_is_there_to_judge(
     assert "workspace root:shop:checkout configured (1 object)" in clone.push()
 
     # One that stands still, and one that was killed and left its files.
-    reconcilers = [pid for pid in server.pids() if b"reconciler" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    for pid in reconcilers:
-        os.kill(pid, signal.SIGSTOP)
-    try:
+    with server.still("reconciler"):
         clone.write("README.md", "one")
         clone.commit("nothing")
         said = _pushed(clone, hosted(server))
-    finally:
-        for pid in reconcilers:
-            os.kill(pid, signal.SIGCONT)
     assert "taken without being judged: the server is away, or busy" in said
     assert "not served yet" in said
     asked = hosted(server) / "treeplane" / "asked"

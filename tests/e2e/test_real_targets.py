@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
 import shutil
 import signal
@@ -342,10 +341,7 @@ def test_a_server_that_stood_still_writes_nothing_once_another_took_over(
     assert lease(west)["metadata"]["annotations"] == {"treeplane.dev/epoch": "1"}
     holder = lease(west)["spec"]["holderIdentity"]
 
-    still = first.pids()
-    for pid in still:
-        os.kill(pid, signal.SIGSTOP)
-    try:
+    with first.still():
         second = plane(*options, "--take-over", holder, data=tmp_path / "second" / "data")
         eventually(lambda: lease(west)["spec"]["holderIdentity"] != holder, 20, "the second one takes the Lease")
         taker = lease(west)["spec"]["holderIdentity"]
@@ -362,9 +358,6 @@ def test_a_server_that_stood_still_writes_nothing_once_another_took_over(
             "--replicas=7",
         )
         eventually(lambda: europe.find("Deployment/default/web")["spec"]["replicas"] == 3, 20, "drift is reverted")
-    finally:
-        for pid in still:
-            os.kill(pid, signal.SIGCONT)
     eventually(lambda: "holds this fleet" in first.output(), 30, "the first one observes")
     assert lease(west)["spec"]["holderIdentity"] == taker
     assert europe.find("Deployment/default/web")["spec"]["replicas"] == 3

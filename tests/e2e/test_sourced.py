@@ -4,7 +4,6 @@ tenant has no right on the fleet, and the fleet's files are none of his."""
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -142,8 +141,7 @@ def test_a_server_that_is_killed_while_it_fetches_serves_what_it_served(
     tenant.server.spoil = half
     tenant.push("second")
     assert reached.wait(30), "it fetches"
-    for pid in running.pids():
-        os.kill(pid, signal.SIGKILL)
+    running.killed()
     running.stop(signal.SIGKILL)
     tenant.server.spoil = away
     running.start()

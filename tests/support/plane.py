@@ -17,8 +17,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -219,15 +219,44 @@ class Plane:
     # -- what it costs --------------------------------------------------------------------------------------------
 
     def pids(self) -> list[int]:
-        """It and all its descendants."""
+        """It and all its descendants. Any but the first may have ended by the time that somebody looks at it."""
         if self._process is None:
             return []
         found = [self._process.pid]
         for pid in found:
-            with suppress(FileNotFoundError):  # it has ended since
+            with suppress(OSError):  # it has ended since
                 for task in Path(f"/proc/{pid}/task").glob("*/children"):
                     found += [int(child) for child in _read(task).split()]
         return found
+
+    @contextmanager
+    def still(self, running: str = "") -> Iterator[list[int]]:
+        """Have every process whose command line has that word stand still, and go on in the end; their pids.
+
+        Whoever stands still starts nothing more, so that looking again until nobody new is found leaves out none.
+        """
+        stopped: list[int] = []
+        try:
+            while new := [pid for pid in self.pids() if pid not in stopped and running in _read(_cmdline(pid))]:
+                stopped += new
+                for pid in new:
+                    signalled(pid, signal.SIGSTOP)
+            yield stopped
+        finally:
+            for pid in stopped:
+                signalled(pid, signal.SIGCONT)
+
+    def killed(self) -> None:
+        """Every process at once, as where the machine ends; stop() is still to be called."""
+        with self.still() as pids:
+            for pid in pids:
+                signalled(pid, signal.SIGKILL)
+
+
+def signalled(pid: int, number: signal.Signals) -> None:
+    """Send a process that may have ended since it was found, with a git that it was, that signal."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def clone(words: list[str], folder: Path) -> Clone:
@@ -417,6 +446,10 @@ def _content(section: dict[str, Any], key: str, kubeconfig: Path) -> str:
     if f"{key}-data" in section:
         return base64.b64decode(section[f"{key}-data"]).decode()
     return (kubeconfig.parent / str(section[key])).read_text()
+
+
+def _cmdline(pid: int) -> Path:
+    return Path(f"/proc/{pid}/cmdline")
 
 
 def _read(path: Path) -> str:
