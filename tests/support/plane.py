@@ -241,6 +241,8 @@ class Plane:
                 stopped += new
                 for pid in new:
                     signalled(pid, signal.SIGSTOP)
+                while any(_runs(pid) for pid in new):  # it may be about to start one
+                    time.sleep(0.001)
             yield stopped
         finally:
             for pid in stopped:
@@ -446,6 +448,11 @@ def _content(section: dict[str, Any], key: str, kubeconfig: Path) -> str:
     if f"{key}-data" in section:
         return base64.b64decode(section[f"{key}-data"]).decode()
     return (kubeconfig.parent / str(section[key])).read_text()
+
+
+def _runs(pid: int) -> bool:
+    """Not where it has stopped, has ended, or waits in the kernel for a child of its that has (vfork)."""
+    return _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()[:1] in (["R"], ["S"])
 
 
 def _cmdline(pid: int) -> Path:
