@@ -42,6 +42,11 @@ def placed(fleet: SyncedFleet, commit: str = "") -> bool:
     return bool(held) and held["commit"] == (commit or str(fleet.fleet.record("root:shop").commit))
 
 
+def runs_on(fleet: SyncedFleet) -> str:
+    """What the Namespace says of targets, which another thread writes than the one that brings up what they say."""
+    return str(fleet.namespace()["metadata"].get("annotations", {}).get(marks.RUNS_ON, ""))
+
+
 HOW = {
     "its Placement": {"placement": None},
     "its label": {"namespace": namespace(app="other")},
@@ -92,8 +97,7 @@ def test_a_namespace_stays_while_it_cannot_be_seen_whether_others_keep_something
 def test_its_objects_lose_their_status_and_the_namespace_says_why(synced: SyncedFleet, eventually: Any) -> None:
     synced.begin()
     eventually(lambda: (synced.deployment() or {}).get("status", {}).get("availableReplicas") == 2)
-    runs_on = synced.namespace()["metadata"]["annotations"][marks.RUNS_ON]
-    assert runs_on == sync_target_key(synced.fleet.record("root:infra").cluster, "west")
+    eventually(lambda: runs_on(synced) == sync_target_key(synced.fleet.record("root:infra").cluster, "west"))
     west = synced.clusters["west"]
     west.away = True
     synced.commit(placement=None)
@@ -116,6 +120,7 @@ def test_its_objects_lose_their_status_and_the_namespace_says_why(synced: Synced
 def test_a_status_outlives_a_silent_target_and_a_loss_and_no_withdrawal(synced: SyncedFleet, eventually: Any) -> None:
     synced.begin()
     eventually(lambda: (synced.deployment() or {}).get("status", {}).get("availableReplicas") == 2)
+    eventually(lambda: runs_on(synced))
     west = synced.clusters["west"]
     west.away = True
     synced.lose()
