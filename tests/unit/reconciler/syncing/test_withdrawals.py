@@ -242,13 +242,13 @@ def test_nothing_is_written_that_the_inventorys_commit_does_not_know(
             raise Outrun("let the other be read first")
         if item.name == "settings":
             reading.set()
-            gone.wait(10)
+            gone.wait(60)
             eventually(lambda: "treeplane-inventory" in synced.clusters["west"].names("configmaps"))
         apply(self, item, kind, obj, commit)
 
     monkeypatch.setattr(Applier, "apply", late)
     synced.begin()
-    assert reading.wait(10)
+    assert reading.wait(60)
     synced.commit(settings=None)
     gone.set()
     eventually(lambda: placed(synced))
