@@ -362,6 +362,26 @@ def test_what_somebody_put_there_is_not_read_and_goes(tmp_path: Path, eventually
     assert not (tmp_path / BELL).exists()
 
 
+def test_who_rings_as_it_begins_is_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As soon as there is a bell: what is written to a pipe that nobody else has open is lost."""
+    spool, opens, rang = Spool(tmp_path), os.open, list[bool]()
+
+    def ring_first(path: Path, flags: int) -> int:
+        if (tmp_path / BELL).exists():
+            hook = opens(tmp_path / BELL, os.O_RDWR)
+            os.write(hook, b"\n")
+            os.close(hook)
+            rang.append(True)
+        return opens(path, flags)
+
+    monkeypatch.setattr(os, "open", ring_first)
+    spool.begin()
+    monkeypatch.undo()
+    assert spool.wait(0) == bool(rang)
+    spool.end()
+    assert [*(tmp_path / BELL).parent.iterdir()] == []
+
+
 def test_who_rings_is_heard_and_nobody_waits(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     spool.begin()
