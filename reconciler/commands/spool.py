@@ -48,19 +48,22 @@ class Spool:
     def __init__(self, git_dir: Path, left: float = _LEFT) -> None:
         """`left`: seconds after which what nobody waits for goes."""
         self._asked, self._bell, self._left = git_dir / ASKED, git_dir / BELL, left
+        self._new_bell = self._bell.with_suffix(".new")
         self._pipe = -1
 
     def begin(self) -> None:
         """What a former self was asked is nobody's question any more. Raises OSError."""
         self.end()
         self._asked.mkdir(mode=0o700, parents=True)
-        os.mkfifo(self._bell, 0o600)
+        os.mkfifo(self._new_bell, 0o600)
         # For writing as well, so that it never ends, and never blocks who rings.
-        self._pipe = os.open(self._bell, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._pipe = os.open(self._new_bell, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._new_bell.rename(self._bell)  # whoever finds it is heard
 
     def end(self) -> None:
         pipe, self._pipe = self._pipe, -1
-        self._bell.unlink(missing_ok=True)
+        for bell in (self._bell, self._new_bell):
+            bell.unlink(missing_ok=True)
         shutil.rmtree(self._asked, ignore_errors=True)
         if pipe >= 0:
             os.close(pipe)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -47,7 +48,17 @@ class Hosting:
         self.rang += 1
 
     def begin(self) -> None:
+        self.patient()
         self.pushes.begin(self.fleet.mirror.repository)
+
+    def patient(self, answer: int = 60) -> None:
+        """The hook waits until it is heard however slow the machine, and so many seconds for the answer: what that is
+        is looked at, and not how soon it comes."""
+        hook = self.git_dir / "hooks" / "pre-receive"
+        text, count = re.subn(r"\[ \$waited -lt 2 \]", "[ $waited -lt 60 ]", hook.read_text())
+        text, more = re.subn(r"\[ \$waited -lt 4 \]", f"[ $waited -lt {answer} ]", text)
+        assert (count, more) == (1, 1), "it waits as long as pushhooks has it"
+        hook.write_text(text)
 
     def git(
         self, *arguments: str, at: Path | None = None, check: bool = True, **variables: str

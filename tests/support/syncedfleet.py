@@ -181,8 +181,8 @@ class SyncedFleet:
         self.feed.start()
 
     def _happened(self, notice: Notice) -> None:
-        self.notices.append(notice)
         self.hears(notice)
+        self.notices.append(notice)  # who waits for it here finds that it was heard
 
     def stop(self) -> None:
         if self.syncing is not None:

@@ -63,7 +63,7 @@ def test_what_is_told_is_heard_whatever_its_length() -> None:
     assert process.returncode == 0
 
 
-def test_one_that_ended_before_it_was_told_is_started_again(eventually: Callable[..., None]) -> None:
+def test_one_that_ended_before_it_was_told_is_started_again(eventually: Callable[..., object]) -> None:
     made: list[subprocess.Popen[bytes]] = []
 
     def start() -> subprocess.Popen[bytes]:
@@ -83,6 +83,8 @@ def test_one_that_ended_before_it_was_told_is_started_again(eventually: Callable
     finally:
         children.stop()
         for process in made:
+            out = process.stdout
+            eventually(lambda out=out: out is None or out.closed, what="whoever listens has read all and closes it")
             with process:
                 pass
 

@@ -61,7 +61,7 @@ class Run:
 
         def slow(rendering: Rendering) -> Files:
             self.renders.set()
-            assert self.go_on.wait(10)
+            assert self.go_on.wait(100)
             return render(rendering)
 
         patch.setattr(Rendering, "everything", slow)
@@ -78,13 +78,13 @@ class Run:
         beginning = Beginning(fleet.mirror.refresh(), None)
         self.thread = threading.Thread(target=made.run, args=(beginning,), daemon=True)
         self.thread.start()
-        assert not renders or self.renders.wait(10)
+        assert not renders or self.renders.wait(60)
 
     def end(self) -> None:
         self.lookout.stop.set()
         self.lookout.wake.set()
         self.go_on.set()
-        self.thread.join(10)
+        self.thread.join(60)
         assert not self.thread.is_alive()
         self.roles.lend(ALL)
 
@@ -212,7 +212,7 @@ def test_who_hears_that_the_fleet_is_anothers_takes_the_roles_back(
         assert told == ["gives way"]
         assert run.thread.is_alive(), "it waits until the other has ended"
         rest.lend(REST)
-        run.thread.join(10)
+        run.thread.join(60)
         assert not run.thread.is_alive()
         assert not rest.lock(stopped=lambda: True)
     finally:

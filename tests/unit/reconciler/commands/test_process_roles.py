@@ -90,7 +90,7 @@ def test_who_waits_says_for_whom(tmp_path: Path, eventually: Eventually, monkeyp
     eventually(lambda: told)
     assert told == [f"process {number} has the role loading still. If it does not end by itself: kill -9 {number}"]
     first.lend(ALL)
-    waiting.join(10)
+    waiting.join(60)
     assert not waiting.is_alive()
     assert len(told) == 1
     second.lend(ALL)

@@ -38,6 +38,8 @@ from reconciler.sourcing.followed import Found
 
 Eventually = Callable[..., object]
 
+LONG = 60.0
+"""Seconds for all places to say the same: one look at them takes up to five."""
 HOLD = TREEPLANE_YAML + "spec: {safety: {rewrites: Hold}}\n"
 SIGNED = TREEPLANE_YAML + "spec: {safety: {rewrites: Hold}, verification: {mode: Every}}\n"
 BAD = {f"{A}/app.yaml": "x: ["}
@@ -183,13 +185,13 @@ def waiting(stage: Stage) -> Iterator[None]:
             stage.plane.look()
             meanwhile()
             begins.set()
-        goes_on.wait(20)
+        goes_on.wait(3 * LONG)
 
     stage.push({f"{R}/gone/workspace.yaml": ""})
     loader.pauses, loader.meanwhile = Pauses(lambda: 0.0, 0.0), slow
     try:
         stage.fleet.repo.commit({f"{R}/app.yaml": configmap(a="large"), f"{B}/app.yaml": configmap(a="large")})
-        assert begins.wait(20)
+        assert begins.wait(LONG)
         yield
     finally:
         goes_on.set()
@@ -331,11 +333,11 @@ def test_every_place_tells_the_truth_in_every_state(
                 assert found == {}
                 return True
 
-            eventually(is_told)
+            eventually(is_told, LONG)
             last = plane.lines()[-1]
             assert last.startswith(row.up.format(**facts)) if row.up else last.startswith("loaded ")
         if _is_over(row):
-            eventually(lambda: not differs(plane.said(), {}, **_facts(fleet)), what="it is over")
+            eventually(lambda: not differs(plane.said(), {}, **_facts(fleet)), LONG, "it is over")
     finally:
         plane.end()
 
@@ -371,10 +373,10 @@ def test_an_observer_says_what_the_holder_recorded_and_no_more(
     }
     try:
         eventually(lambda: any(line.startswith("loaded ") for line in plane.lines()))
-        eventually(lambda: not differs(plane.said(), observing, **_facts(other)))
+        eventually(lambda: not differs(plane.said(), observing, **_facts(other)), LONG)
         fleet.repo.commit({f"{B}/app.yaml": configmap(a="meanwhile")})
         observing["asked"] = "and {served} is served: …which holds the fleet, has not recorded {head} as served"
-        eventually(lambda: not differs(plane.said(), observing, **_facts(other)))
+        eventually(lambda: not differs(plane.said(), observing, **_facts(other)), LONG)
         assert "nothing is wrong" not in plane.said().status
     finally:
         plane.end()
@@ -419,11 +421,11 @@ def test_a_server_that_starts_upon_a_head_that_cannot_be_read_serves_what_it_ser
     try:
         facts = _facts(fleet)
         eventually(lambda: f"loaded 4 workspaces at {facts['served']}" in plane.lines())
-        eventually(lambda: not differs(plane.said(), UNREADABLE, **facts))
+        eventually(lambda: not differs(plane.said(), UNREADABLE, **facts), LONG)
         monkeypatch.setattr(Loader, "load", load)
         plane.look()
         eventually(plane.pushed)
-        eventually(lambda: not differs(plane.said(), {}, **_facts(fleet)))
+        eventually(lambda: not differs(plane.said(), {}, **_facts(fleet)), LONG)
     finally:
         plane.end()
 

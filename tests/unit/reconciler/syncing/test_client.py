@@ -24,13 +24,17 @@ from reconciler.syncing.client import ClientSettings, TargetClient, connect
 from reconciler.syncing.errors import Excessive, TargetRefused, TargetUnreachable, Unusable
 from reconciler.syncing.https import HTTPLimits
 
-QUICK = ClientSettings(
-    answer=0.5, ping=0.5, watch=1, late=0.0, page=16, objects=1000,
-    limits=HTTPLimits(connect=2.0, quiet=0.4, answer=20_000, line=5_000),
+PATIENT = ClientSettings(
+    answer=60.0, ping=60.0, watch=60, late=0.0, page=16, objects=1000,
+    limits=HTTPLimits(connect=60.0, quiet=60.0, answer=20_000, line=5_000),
 )  # fmt: skip
+"""For targets that answer: how long that takes is up to the machine."""
+QUICK = replace(PATIENT, answer=0.5, ping=0.5, watch=1, limits=replace(PATIENT.limits, connect=2.0, quiet=0.4))
+"""For targets that never end."""
 MAPS = "/api/v1/configmaps"
-SOON = 4.0
-"""Seconds within which whatever a target does has to be over."""
+SOON = 15.0
+"""Seconds within which whatever a target does has to be over. What is silent is so for longer."""
+SILENCE = 60.0
 
 
 @pytest.fixture
@@ -47,11 +51,11 @@ def liar(tmp_path: Path) -> Iterator[Callable[..., Liar]]:
 
 
 @pytest.fixture
-def client(liar: Callable[..., Liar]) -> Iterator[Callable[[Handler], TargetClient]]:
+def client(liar: Callable[..., Liar]) -> Iterator[Callable[..., TargetClient]]:
     made: list[TargetClient] = []
 
-    def start(handler: Handler) -> TargetClient:
-        made.append(connect(liar(handler).trusted(), QUICK))
+    def start(handler: Handler, settings: ClientSettings = PATIENT) -> TargetClient:
+        made.append(connect(liar(handler).trusted(), settings))
         return made[-1]
 
     yield start
@@ -73,7 +77,7 @@ def page(*items: Any, token: str = "", revision: str = "7") -> dict[str, Any]:
 def test_each_connection_goes_to_an_address_that_was_checked(liar: Callable[..., Liar]) -> None:
     inside = liar(lambda asked: answer(asked, item()))
     remedy = "start it with --trust-targets root:infra"
-    refused = connect(Kubeconfig(inside.kubeconfig(), remedy=remedy), QUICK)
+    refused = connect(Kubeconfig(inside.kubeconfig(), remedy=remedy), PATIENT)
     with pytest.raises(Denied, match=r"`server` 127\.0\.0\.1 is not allowed.*--trust-targets root:infra") as raised:
         refused.get(MAPS)
     assert raised.value.reason == "AddressRefused"
@@ -97,7 +101,7 @@ def test_a_name_that_stands_for_another_address_the_second_time(
     monkeypatch.setattr("reconciler.syncing.client.Outbound", lambda _: Outbound(["127.0.0.0/8"]))
     server = {"server": f"https://rebind.example:{inside.port}", "tls-server-name": "localhost"}
     content = inside.kubeconfig(cluster=server)
-    made = connect(Kubeconfig(content), QUICK)
+    made = connect(Kubeconfig(content), PATIENT)
     assert made.get(MAPS) is not None
     with pytest.raises(Denied, match=r"rebind\.example is not allowed"):
         made.get(MAPS)
@@ -116,7 +120,7 @@ def test_nothing_of_this_machine_is_asked(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
     monkeypatch.setenv("SSL_CERT_FILE", str(target.keys.ca))
-    found = connect(target.trusted(), QUICK).get(MAPS)
+    found = connect(target.trusted(), PATIENT).get(MAPS)
     assert found is not None
     assert found["said"]["authorization"] == "Bearer s3cr3t"
 
@@ -137,7 +141,7 @@ def test_a_token_is_asked_for_and_gone_on_with(liar: Callable[..., Liar]) -> Non
         answer(one, given if one.method == "POST" else item(said=one.headers))
 
     target = liar(says)
-    made = connect(target.trusted(), QUICK)
+    made = connect(target.trusted(), PATIENT)
     assert made.token("treeplane-system", "treeplane", 3600) == "n3w"
     assert asked[0].path == "/api/v1/namespaces/treeplane-system/serviceaccounts/treeplane/token"
     assert json.loads(asked[0].body)["spec"] == {"expirationSeconds": 3600}
@@ -215,9 +219,9 @@ def test_certificates(liar: Callable[..., Liar], tmp_path: Path) -> None:
     foreign = base64.b64encode(other.keys.ca.read_bytes()).decode()
     for cluster in ({"certificate-authority-data": foreign}, {"tls-server-name": "another.example"}):
         with pytest.raises(Denied, match="its certificate is not trusted") as raised:
-            connect(Kubeconfig(target.kubeconfig(cluster=cluster), anywhere=True), QUICK).ping()
+            connect(Kubeconfig(target.kubeconfig(cluster=cluster), anywhere=True), PATIENT).ping()
         assert raised.value.reason == "CertificateRefused"
-    connect(Kubeconfig(target.kubeconfig(cluster={"tls-server-name": "localhost"}), anywhere=True), QUICK).ping()
+    connect(Kubeconfig(target.kubeconfig(cluster={"tls-server-name": "localhost"}), anywhere=True), PATIENT).ping()
 
 
 def test_client_certificates(liar: Callable[..., Liar], tmp_path: Path) -> None:
@@ -229,10 +233,10 @@ def test_client_certificates(liar: Callable[..., Liar], tmp_path: Path) -> None:
         pair = {"client-certificate-data": keys.admin.certificate, "client-key-data": keys.admin.key}
         return {"token": None} | {k: base64.b64encode(v.read_bytes()).decode() for k, v in pair.items()}
 
-    connect(Kubeconfig(target.kubeconfig(user=user(target.keys)), anywhere=True), QUICK).ping()
+    connect(Kubeconfig(target.kubeconfig(user=user(target.keys)), anywhere=True), PATIENT).ping()
     for wrong in (user(other.keys), {}):
         with pytest.raises(Denied, match="does not accept the kubeconfig's client certificate"):
-            connect(Kubeconfig(target.kubeconfig(user=wrong), anywhere=True), QUICK).ping()
+            connect(Kubeconfig(target.kubeconfig(user=wrong), anywhere=True), PATIENT).ping()
 
 
 def test_certificates_that_are_none(liar: Callable[..., Liar]) -> None:
@@ -246,10 +250,10 @@ def test_certificates_that_are_none(liar: Callable[..., Liar]) -> None:
     for data in (encrypted, b"nonsense"):
         user = {"client-certificate-data": certificate, "client-key-data": base64.b64encode(data).decode()}
         with pytest.raises(Unusable, match="without a password"):
-            connect(Kubeconfig(target.kubeconfig(user=user)), QUICK)
+            connect(Kubeconfig(target.kubeconfig(user=user)), PATIENT)
     ca = {"certificate-authority-data": base64.b64encode(b"nonsense").decode()}
     with pytest.raises(Unusable, match="`certificate-authority-data`: it holds no certificate"):
-        connect(Kubeconfig(target.kubeconfig(cluster=ca)), QUICK)
+        connect(Kubeconfig(target.kubeconfig(cluster=ca)), PATIENT)
 
 
 # -- answers that never end -------------------------------------------------------------------------------------------
@@ -263,7 +267,7 @@ def drip(asked: Asked, head: bytes, drop: bytes) -> None:
 
 
 ENDLESS: dict[str, Handler] = {
-    "silence": lambda asked: asked.ended.wait(20) and None,
+    "silence": lambda asked: asked.ended.wait(SILENCE) and None,
     "half a head": lambda asked: drip(asked, b"HTTP/1.1 200 OK\r\n", b"X"),
     "heads without end": lambda asked: drip(asked, b"HTTP/1.1 200 OK\r\n", b"X: y\r\n"),
     "continue": lambda asked: drip(asked, b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
@@ -280,8 +284,8 @@ ENDLESS: dict[str, Handler] = {
 
 
 @pytest.mark.parametrize("how", ENDLESS.values(), ids=ENDLESS)
-def test_no_answer_holds_a_thread_for_ever(client: Callable[[Handler], TargetClient], how: Handler) -> None:
-    made = client(how)
+def test_no_answer_holds_a_thread_for_ever(client: Callable[..., TargetClient], how: Handler) -> None:
+    made = client(how, QUICK)
     begun = time.monotonic()
     with pytest.raises(TargetUnreachable):
         made.get(MAPS)
@@ -290,38 +294,38 @@ def test_no_answer_holds_a_thread_for_ever(client: Callable[[Handler], TargetCli
     assert time.monotonic() - begun < SOON
 
 
-def test_a_body_that_is_not_read_holds_no_thread(client: Callable[[Handler], TargetClient]) -> None:
+def test_a_body_that_is_not_read_holds_no_thread(client: Callable[..., TargetClient]) -> None:
     def deaf(asked: Asked) -> None:
         raise OSError
 
     body = b'{"data":"' + b"x" * 3_000_000 + b'"}'
     begun = time.monotonic()
     with pytest.raises(Expected):
-        client(deaf).apply(f"{MAPS}/a", body)
+        client(deaf, QUICK).apply(f"{MAPS}/a", body)
     assert time.monotonic() - begun < SOON
 
 
 def test_a_write_is_over_when_the_lease_says_so(client: Callable[[Handler], TargetClient]) -> None:
     """However long a request may take otherwise."""
-    made = client(lambda asked: asked.ended.wait(20) and None)
+    made = client(lambda asked: asked.ended.wait(SILENCE) and None)
     made.left = lambda: 0.2
     begun = time.monotonic()
     with pytest.raises(TargetUnreachable):
         made.apply(f"{MAPS}/a", b"{}")
-    assert time.monotonic() - begun < QUICK.answer
+    assert time.monotonic() - begun < SOON < PATIENT.answer
 
 
 def test_a_write_is_not_sent_once_its_time_is_up(liar: Callable[..., Liar]) -> None:
     """A process that stood still between the look at the Lease and the request, say, or while it connected."""
     target = liar(lambda asked: answer(asked, item()))
-    made = connect(target.trusted(), QUICK)
+    made = connect(target.trusted(), PATIENT)
     for spent in (0, 1):
-        looks = iter([5.0] * spent)
+        looks = iter([60.0] * spent)
         made.left = lambda looks=looks: next(looks, 0.0)  # type: ignore[misc]
         with pytest.raises(TargetUnreachable):
             made.apply(f"{MAPS}/a", b"{}")
     assert target.asked == []
-    made.left = lambda: 5.0
+    made.left = lambda: 60.0
     made.apply(f"{MAPS}/a", b"{}")
     made.left = lambda: 0.0
     made.get(f"{MAPS}/a")
@@ -412,7 +416,7 @@ def test_what_a_target_says_it_serves_is_bounded(client: Callable[[Handler], Tar
 
     good = client(lambda asked: answer(asked, {"items": [resource("a"), resource("../b"), resource("a", "v1/../x")]}))
     assert {str(kind): versions for kind, versions in good.served().items()} == {"a.g": ("v1", "v1")}
-    wide = ClientSettings(answer=10)
+    wide = ClientSettings(answer=60)
     many = {"items": [resource(f"a{n}") for n in range(6000)]}
     made = client(lambda asked: answer(asked, many))
     made.settings, made._https._limits = wide, HTTPLimits()

@@ -54,7 +54,9 @@ def test_a_start_writes_to_no_namespace_that_a_later_commit_passed_by(
 
     eventually(lambda: list(inventories().values()) == [applied()])
     synced.commit(there=config("there", "second"))
+    # The inventory comes before what it is about.
     eventually(lambda: len(inventories()) == 2 and applied() in inventories().values())
+    eventually(lambda: "there" in west.names("configmaps"))
     there = applied()
     synced.commit(settings=config("settings", a="c"))  # of the other namespace
     eventually(lambda: set(inventories().values()) == {there, applied()})

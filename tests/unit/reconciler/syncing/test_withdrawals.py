@@ -42,6 +42,11 @@ def placed(fleet: SyncedFleet, commit: str = "") -> bool:
     return bool(held) and held["commit"] == (commit or str(fleet.fleet.record("root:shop").commit))
 
 
+def runs_on(fleet: SyncedFleet) -> str:
+    """What the Namespace says of targets, which another thread writes than the one that brings up what they say."""
+    return str(fleet.namespace()["metadata"].get("annotations", {}).get(marks.RUNS_ON, ""))
+
+
 HOW = {
     "its Placement": {"placement": None},
     "its label": {"namespace": namespace(app="other")},
@@ -92,8 +97,7 @@ def test_a_namespace_stays_while_it_cannot_be_seen_whether_others_keep_something
 def test_its_objects_lose_their_status_and_the_namespace_says_why(synced: SyncedFleet, eventually: Any) -> None:
     synced.begin()
     eventually(lambda: (synced.deployment() or {}).get("status", {}).get("availableReplicas") == 2)
-    runs_on = synced.namespace()["metadata"]["annotations"][marks.RUNS_ON]
-    assert runs_on == sync_target_key(synced.fleet.record("root:infra").cluster, "west")
+    eventually(lambda: runs_on(synced) == sync_target_key(synced.fleet.record("root:infra").cluster, "west"))
     west = synced.clusters["west"]
     west.away = True
     synced.commit(placement=None)
@@ -116,6 +120,7 @@ def test_its_objects_lose_their_status_and_the_namespace_says_why(synced: Synced
 def test_a_status_outlives_a_silent_target_and_a_loss_and_no_withdrawal(synced: SyncedFleet, eventually: Any) -> None:
     synced.begin()
     eventually(lambda: (synced.deployment() or {}).get("status", {}).get("availableReplicas") == 2)
+    eventually(lambda: runs_on(synced))
     west = synced.clusters["west"]
     west.away = True
     synced.lose()
@@ -237,13 +242,13 @@ def test_nothing_is_written_that_the_inventorys_commit_does_not_know(
             raise Outrun("let the other be read first")
         if item.name == "settings":
             reading.set()
-            gone.wait(10)
+            gone.wait(60)
             eventually(lambda: "treeplane-inventory" in synced.clusters["west"].names("configmaps"))
         apply(self, item, kind, obj, commit)
 
     monkeypatch.setattr(Applier, "apply", late)
     synced.begin()
-    assert reading.wait(10)
+    assert reading.wait(60)
     synced.commit(settings=None)
     gone.set()
     eventually(lambda: placed(synced))

@@ -112,7 +112,7 @@ def test_what_its_own_controllers_do_while_it_is_asked_about_is_no_drift(
     def ready() -> Any:
         return ((synced.deployment() or {}).get("status") or {}).get("readyReplicas")
 
-    eventually(lambda: ready() == 2)
+    eventually(lambda: ready() == 2 and "settings" in west.names("configmaps"))  # all that is to be written
     there, write = west.find("deployments", "web"), west.write
     where = f"/apis/apps/v1/namespaces/{there['metadata']['namespace']}/deployments/web"
     fields = {**there, "metadata": {**there["metadata"], "managedFields": []}}  # so that the target has to be asked
