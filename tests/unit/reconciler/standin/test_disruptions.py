@@ -71,8 +71,9 @@ def test_evictions_go_on_as_replacements_come(target: Any) -> None:
         Collection(target.store, kinds.preferred(*which), kinds, "target")
         for which in (("", "pods"), ("policy", "poddisruptionbudgets"))
     )
+    target.eventually(lambda: numbers(target) == (2, 2, 1, 1))
     first = set(target.names("pods"))
-    for name in list(first) or []:
+    for name in first:
         target.eventually(lambda: numbers(target) == (2, 2, 1, 1))
         eviction.evict(pods, budgets, "default", name, DeleteOptions(grace=0))
     target.eventually(lambda: len(target.names("pods")) == 2 and not first & set(target.names("pods")))
