@@ -54,16 +54,19 @@ class Disruptions(Controller[Key]):
                 yield record.key
 
     def reconcile(self, key: Key) -> None:
-        budget = self._objects.get(key)
-        if budget is None or budget["metadata"].get("deletionTimestamp"):
-            return
-        selector = _selector(budget)
-        pods = [p for p in self._objects.list(PODS, key.cluster, key.namespace)
-                if selector.matches(p["metadata"].get("labels"))]  # fmt: skip
-        status = self._status(budget, pods)
-        if status["disruptedPods"]:
+        told = self._objects.update(key, self._told)
+        if told is not None and (told.get("status") or {}).get("disruptedPods"):
             self.queue.add_after(key, _PATIENCE)
-        self._objects.update(key, lambda obj: {**obj, "status": _kept(obj.get("status") or {}, status)})
+
+    def _told(self, budget: Object) -> Object | None:
+        """Of the budget as it is when it is written: an eviction that is noted meanwhile counts."""
+        metadata = budget["metadata"]
+        if metadata.get("deletionTimestamp"):
+            return None
+        selector = _selector(budget)
+        pods = [p for p in self._objects.list(PODS, CLUSTER, metadata["namespace"])
+                if selector.matches(p["metadata"].get("labels"))]  # fmt: skip
+        return {**budget, "status": _kept(budget.get("status") or {}, self._status(budget, pods))}
 
     def _status(self, budget: Object, pods: list[Object]) -> Object:
         expected, desired = self._counts(budget["spec"], pods)

@@ -38,8 +38,16 @@ class Proxy:
         """What is connected from now on passes."""
         self._open.set()
 
+    def drop(self) -> None:
+        """Ends what is connected."""
+        self._end(*self._sockets)
+
     def close(self) -> None:
-        for each in (self._listener, *self._sockets):
+        self._end(self._listener, *self._sockets)
+
+    @staticmethod
+    def _end(*sockets: socket.socket) -> None:
+        for each in sockets:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
@@ -50,9 +58,10 @@ class Proxy:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            self.taken += 1
+            passes = self._open.is_set()
             self._sockets.append(client)
-            if self._open.is_set():
+            self.taken += 1  # whoever sees this may release: of this connection it is decided
+            if passes:
                 server = socket.create_connection(("127.0.0.1", self._target))
                 self._sockets.append(server)
                 alive = threading.Event()

@@ -32,11 +32,12 @@ def synced(tmp_path_factory: pytest.TempPathFactory, eventually: Any) -> Iterato
     fleet = SyncedFleet(tmp_path_factory.mktemp("trace") / "fleet")
     fleet.begin(**{f"{SHOP}/secret.yaml": SECRET})
     west = fleet.clusters["west"]
-    eventually(lambda: west.names("deployments") and west.names("configmaps") and west.names("secrets"))
+    eventually(lambda: west.names("deployments") and west.names("secrets") and "settings" in west.names("configmaps"))
     fleet.commit(settings="# a remark\n" + config("settings", a="c"))
     pushers.note(fleet.fleet.store, {fleet.fleet.repo.head: PushedBy("alice", PUSH)})
     eventually(lambda: west.find("configmaps", "settings")["data"] == {"a": "c"})
     eventually(lambda: fleet.condition(placement(fleet), "Synced").get("status") == "True")
+    eventually(lambda: ((fleet.deployment() or {}).get("status") or {}).get("observedGeneration"))
     fleet.stop()
     fleet.fleet.publish()
     yield fleet

@@ -20,6 +20,7 @@ Complete = Callable[..., list[str]]
 @pytest.fixture
 def complete(config: Path, monkeypatch: pytest.MonkeyPatch) -> Complete:
     monkeypatch.setenv("KUBECONFIG", str(config))
+    monkeypatch.setattr(completing, "_SECONDS", 60.0)
     return lambda *words: completing.candidates([*words[:-1]], words[-1])
 
 
@@ -75,7 +76,8 @@ def test_names_that_a_shell_would_run_are_not_offered(complete: Complete, fake: 
 
 def test_as_kubectl_asks_for_it(config: Path) -> None:
     def ask(*words: str) -> str:
-        command = [sys.executable, "-c", "from reconciler.plugin.completing import main; main()", *words]
+        code = "from reconciler.plugin import completing; completing._SECONDS = 60.0; completing.main()"
+        command = [sys.executable, "-c", code, *words]
         return subprocess.run(
             command, env={**os.environ, "KUBECONFIG": str(config)}, capture_output=True, text=True, check=True
         ).stdout

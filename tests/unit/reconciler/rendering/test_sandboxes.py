@@ -184,9 +184,9 @@ def test_it_is_stopped_by_a_kill_of_the_server(sandbox: Confinement, program: Pa
     )
     before = _running(program)
     with subprocess.Popen([sys.executable, "-c", code, sandbox.name, str(program), str(top)]) as server:
-        eventually(lambda: _running(program) - before)
+        eventually(lambda: _running(program) - before, 60)
         server.kill()
-    eventually(lambda: not _running(program) - before)
+    eventually(lambda: not _running(program) - before, 60)
 
 
 def _running(program: Path) -> set[int]:

@@ -6,6 +6,7 @@ import base64
 import contextlib
 import functools
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -62,6 +63,10 @@ def test_credentials_are_taken_apart() -> None:
         assert apart(url) == (url, {}, {})
 
 
+WORD = f"hunter@{uuid.uuid4().hex}"
+"""A password that no other test has, which may run at the same time."""
+
+
 class Guarded(SimpleHTTPRequestHandler):
     """A repository for whoever knows the password; it looks at every argument list meanwhile."""
 
@@ -72,7 +77,7 @@ class Guarded(SimpleHTTPRequestHandler):
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 self.seen.append((process / "cmdline").read_bytes())
-        wanted = "Basic " + base64.b64encode(b"us@er:hunter@2").decode()
+        wanted = "Basic " + base64.b64encode(f"us@er:{WORD}".encode()).decode()
         self.asked.append(self.headers.get("Authorization", ""))
         if self.asked[-1] == wanted:
             super().do_GET()
@@ -103,12 +108,12 @@ def test_a_password_reaches_the_server_and_no_argument_list(
 ) -> None:
     git(tmp_path, "clone", "-q", "--bare", str(clone), "fleet.git")
     git(tmp_path / "fleet.git", "update-server-info")
-    mirror = Mirror(tmp_path / "data", f"http://us%40er:hunter@2@{server}/fleet.git", "main", "treeplane/status")
+    mirror = Mirror(tmp_path / "data", f"http://us%40er:{WORD}@{server}/fleet.git", "main", "treeplane/status")
     head = mirror.refresh().desired
     assert head == git(clone, "rev-parse", "HEAD").strip()
     assert any(Guarded.asked)
     assert any(b"remote-http" in words for words in Guarded.seen)
-    assert not any(b"hunter" in words for words in Guarded.seen)
+    assert not any(WORD.partition("@")[2].encode() in words for words in Guarded.seen)
     Guarded.asked.clear()
     wrong = Mirror(tmp_path / "other", f"http://us%40er:wrong@{server}/fleet.git", "main", "treeplane/status")
     with pytest.raises(RepositoryUnreadable) as raised:

@@ -22,6 +22,9 @@ Git = Callable[..., str]
 QUICK = RemoteSettings(
     ask=Patience(total=0.6), fetch=Patience(total=30, begin=2, quiet=2), push=Patience(total=30, begin=2, quiet=2)
 )
+"""For what is swallowed: what is to be answered may take longer on a machine that has much else to do."""
+PATIENT = RemoteSettings(ask=Patience(total=60), fetch=Patience(total=60), push=Patience(total=60))
+GIVEN_UP = "does not answer: no answer within .* seconds, so it was given up"
 
 
 @pytest.fixture
@@ -33,8 +36,9 @@ def far(tmp_path: Path, clone: Path, git: Git) -> Iterator[Proxy]:
         yield proxy
 
 
-def opened(tmp_path: Path, proxy: Proxy, scheme: str = "git") -> Mirror:
-    return Mirror(tmp_path / "data", f"{scheme}://127.0.0.1:{proxy.port}/fleet.git", "main", "treeplane/status", QUICK)
+def opened(tmp_path: Path, proxy: Proxy, scheme: str = "git", settings: RemoteSettings = PATIENT) -> Mirror:
+    url = f"{scheme}://127.0.0.1:{proxy.port}/fleet.git"
+    return Mirror(tmp_path / "data", url, "main", "treeplane/status", settings)
 
 
 def commit(mirror: Mirror, text: str) -> str:
@@ -49,23 +53,25 @@ def test_a_call_that_is_swallowed_ends_with_all_that_it_started(
     for name in ("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with swallowing() as proxy:
-        mirror = opened(tmp_path, proxy, scheme)
+        mirror = opened(tmp_path, proxy, scheme, QUICK)
         for call in (mirror.refresh, lambda: mirror.push_status(commit(mirror, "one"), None)):
             began = time.monotonic()
-            with pytest.raises(RepositoryUnreadable, match="does not answer"):
+            with pytest.raises(RepositoryUnreadable, match=GIVEN_UP):
                 call()
-            assert time.monotonic() - began < 8
+            assert time.monotonic() - began < 20
         assert not processes_that_name(str(proxy.port))
 
 
 def test_what_was_swallowed_begins_anew_when_the_source_is_back(
-    tmp_path: Path, far: Proxy, clone: Path, git: Git
+    tmp_path: Path, far: Proxy, clone: Path, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mirror = opened(tmp_path, far)
     first = mirror.refresh()
     far.swallow()
-    with pytest.raises(RepositoryUnreadable, match="does not answer"):
-        mirror.refresh()
+    with monkeypatch.context() as patched:
+        patched.setattr(mirror._remote, "_settings", QUICK)
+        with pytest.raises(RepositoryUnreadable, match=GIVEN_UP):
+            mirror.refresh()
     assert mirror.last_seen() == first
     far.release()
     git(clone, "commit", "-q", "--allow-empty", "-m", "second")
@@ -91,14 +97,15 @@ def test_a_push_under_way_blocks_neither_looks_nor_other_pushes(
     before = far.taken
     pushing = threading.Thread(target=push)
     pushing.start()
-    eventually(lambda: far.taken > before, what="the push is under way")
+    eventually(lambda: far.taken > before, 60, what="the push is under way")
     far.release()
     assert mirror.refresh() == Heads(head, None)
     desired = commit_tree(mirror.repository, mirror.repository.commit(head).tree, [head], "two", 2)
     mirror.push_desired(desired, head)
     assert mirror.last_seen().desired == desired
     assert pushing.is_alive(), "the first push hangs all this time"
-    pushing.join(10)
+    far.drop()
+    pushing.join(60)
     assert failed
     mirror.push_status(one, None)
     assert mirror.refresh() == Heads(desired, one)
@@ -135,7 +142,7 @@ def test_nobody_is_waited_for_at_the_end(tmp_path: Path) -> None:
         began = time.monotonic()
         with pytest.raises(RepositoryUnreadable):
             mirror.refresh()
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15, "else it is waited for twenty seconds"
 
 
 def test_nothing_is_asked(tmp_path: Path, bare: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,19 +198,29 @@ def test_a_total_follows_what_was_moved() -> None:
 
 def test_what_git_says_it_moved_counts(tmp_path: Path, bare: Repository) -> None:
     """A peer that sends on and on, but too slowly, is given up all the same."""
-    slow = "for n in 1 2 3 4 5; do printf 'Receiving objects: 1%% (1/9), %s KiB | 1 KiB/s\\r' $n >&2; sleep 0.3; done"
+    said = "printf 'Receiving objects: 1%% (1/9), %s KiB | 1 KiB/s\\r' $n >&2"
+    slow = f"n=0; while :; do n=$((n + 1)); {said}; sleep 0.1; done"
     settings = {"alias.slow": f"!{slow}"}
     with pytest.raises(RepositoryUnreadable, match="given up"):
         git(bare.path, "slow", settings=settings, patience=Patience(total=0.5, rate=1e9))
-    assert git(bare.path, "slow", settings=settings, patience=Patience(total=0.5, rate=100)).error == ""
+    with pytest.raises(RepositoryUnreadable, match="given up"):
+        git(bare.path, "slow", settings=settings, patience=Enough(total=60))
+
+
+class Enough(Patience):
+    """Gives up once five of the KiB that were said have been counted, and not before."""
+
+    def over(self, now: float, heard: float | None, moved: float) -> bool:
+        assert now < self.total
+        return moved >= 5 * 1024
 
 
 def test_a_connection_that_ssh_keeps_is_not_waited_for(bare: Repository) -> None:
     """ControlPersist leaves a process behind that holds git's pipes."""
     began = time.monotonic()
-    answer = git(bare.path, "once", settings={"alias.once": "!echo done; sleep 20 &"}, patience=Patience(total=5))
+    answer = git(bare.path, "once", settings={"alias.once": "!echo done; sleep 30 &"}, patience=Patience(total=20))
     assert answer.output == "done\n"
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 15
 
 
 def processes_that_name(text: str) -> list[str]:

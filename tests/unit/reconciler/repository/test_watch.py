@@ -149,10 +149,11 @@ def test_whoever_rings_has_a_repository_here_looked_at_although_nothing_moved(cl
         assert bell.heard(), "a second later"
 
 
-def test_when_a_url_is_looked_at_next_is_told() -> None:
+def test_when_a_url_is_looked_at_next_is_told(eventually: Callable[..., object]) -> None:
     told = list[float]()
     watcher = HeadWatcher("https://example.com/x.git", Bell(), 100.0, told.append)
     watcher.start()
+    eventually(lambda: told)
     watcher.stop()
     assert len(told) == 1
     assert 90 <= told[0] <= 100

@@ -23,7 +23,7 @@ def synced(tmp_path: Path, eventually: Any) -> Iterator[SyncedFleet]:
     fleet = SyncedFleet(tmp_path / "fleet")
     fleet.begin()
     west = fleet.clusters["west"]
-    eventually(lambda: west.names("deployments") and west.names("configmaps"))
+    eventually(lambda: west.names("deployments") and "settings" in west.names("configmaps"))
     eventually(lambda: fleet.condition(fleet.target("east"), "Ready").get("status") == "True")
     fleet.stop()
     fleet.fleet.publish()
@@ -155,7 +155,7 @@ def test_what_is_foreseen_of_copies_is_what_happens(
         gets = {name for where, verb, name in found if (where, verb) == (target, "gets")}
         loses = {name for where, verb, name in found if (where, verb) == (target, "loses")}
         wanted = (before[side] | gets) - loses
-        eventually(lambda side=side, wanted=wanted: held(synced, side) == wanted)
+        eventually(lambda side=side, wanted=wanted: held(synced, side) == wanted, 60)
     synced.stop()
 
 

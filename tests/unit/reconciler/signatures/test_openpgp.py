@@ -157,7 +157,9 @@ def test_a_key_that_may_not_sign_is_nobodys_signature(repo: Repository, tmp_path
 def by_hand(secret: bytes, fingerprint: str, data: bytes) -> str:
     """A signature (version 4, EdDSA, SHA-256) by the first key of what gpg exports."""
     body = bytes(next(iter(PacketPile.from_bytes(secret))).body)
-    seed = body[-2 - 32 : -2]  # before a checksum; a seed with leading zeros would be shorter, and the test red
+    curve = 7 + body[6]  # behind the version, the time, the algorithm, and the curve with its length
+    secret = curve + 2 + (int.from_bytes(body[curve : curve + 2], "big") + 7) // 8
+    seed = body[secret + 3 : -2].rjust(32, b"\0")  # a number, without zeros at its head, and before a checksum
     created = string_of(2, int(time.time()).to_bytes(4, "big")) + string_of(33, b"\4" + bytes.fromhex(fingerprint))
     head = b"\4\0\x16\x08" + len(created).to_bytes(2, "big") + created
     digest = hashlib.sha256(data + head + b"\4\xff" + len(head).to_bytes(4, "big")).digest()

@@ -3,8 +3,11 @@ nothing is lost, and the next one goes well."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,33 +22,46 @@ from reconciler.sourcing.kept import TRACKED
 from reconciler.sourcing.packets import Packets, line
 from reconciler.sourcing.settings import FollowSettings, SourceBounds
 
-QUICK = FollowSettings(bounds=SourceBounds(look=0.6, quiet=0.4, connect=1.0, disk=20_000_000))
-SOON = 6.0
-"""Seconds within which a visit of 1.5 seconds is over, and git's programs with it."""
+
+class VisitBounds(NamedTuple):
+    seconds: float
+    settings: FollowSettings
+
+
+BOUNDS = SourceBounds(connect=30.0, disk=20_000_000)
+USUAL = VisitBounds(60.0, FollowSettings(bounds=BOUNDS))
+QUICK: dict[Step, VisitBounds] = {
+    "refs": VisitBounds(1.5, FollowSettings(bounds=replace(BOUNDS, look=0.6, quiet=0.4))),
+    "ls-refs": VisitBounds(1.5, FollowSettings(bounds=replace(BOUNDS, look=0.6, quiet=0.4))),
+    "fetch": VisitBounds(5.0, FollowSettings(bounds=replace(BOUNDS, quiet=3.0))),
+}
+"""For what is silent or endless at a step: time for git itself to answer what is asked before it."""
+SOON = 20.0
+"""Seconds within which a visit is over that fails or whose time is, and git's programs with it."""
 Answer = Callable[[GitAsked], None]
 
 
-def spoiled(tenant: Tenant, step: Step, answer: Answer) -> SourceFault:
+def spoiled(tenant: Tenant, step: Step, answer: Answer, bounds: VisitBounds = USUAL) -> SourceFault:
     """The fault of a visit that is answered so at that step; what was there before is there still, and what is new
     comes with the next visit."""
     before = tenant.visit().head
     tenant.repository.commit({"app/web.yaml": str(time.monotonic()), "app/more.yaml": "more"})
     tenant.second = tenant.second and step != "refs"
-    reached = []
+    reached = threading.Event()
 
     def spoil(asked: GitAsked) -> bool:
         if asked.step != step:
             return False
-        reached.append(step)
+        reached.set()
         answer(asked)
         return True
 
     tenant.server.spoil = spoil
     began = time.monotonic()
     with pytest.raises(SourceFault) as raised:
-        tenant.visit(settings=QUICK, seconds=1.5)
+        tenant.visit(settings=bounds.settings, seconds=bounds.seconds)
     assert time.monotonic() - began < SOON
-    assert reached, "the step that this is about"
+    assert reached.wait(60), "the step that this is about"
     assert raised.value.reason in REASONS
     assert tenant.here.ref(TRACKED + "main") == before
     assert tenant.left_over() == []
@@ -168,7 +184,7 @@ def chunks_of_a_byte(asked: GitAsked) -> None:
     ids=lambda answer: answer.__name__,
 )  # fmt: skip
 def test_one_that_is_silent_or_endless(tenant: Tenant, step: Step, answer: Answer) -> None:
-    spoiled(tenant, step, answer)
+    spoiled(tenant, step, answer, QUICK[step])
 
 
 @pytest.mark.parametrize("answer", [endless_continue, endless_trailers, chunks_of_a_byte], ids=lambda a: a.__name__)

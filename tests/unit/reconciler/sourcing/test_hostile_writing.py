@@ -3,8 +3,10 @@ of it counts, and the next time goes well, on top of what is there and once."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,30 +20,38 @@ from reconciler.sourcing.followed import REASONS
 from reconciler.sourcing.packets import line, packet
 from reconciler.sourcing.settings import SourceBounds
 
-QUICK = SourceBounds(look=0.6, quiet=0.4, connect=1.0)
-SOON = 6.0
+USUAL = SourceBounds(connect=30.0)
+QUICK: dict[Step, tuple[float, SourceBounds]] = {
+    "refs to write": (1.5, replace(USUAL, look=0.6, quiet=0.4)),
+    "push": (5.0, replace(USUAL, quiet=3.0)),
+}
+"""For what is silent or endless at a step: time for git itself to answer what is asked before it."""
+SOON = 20.0
 MARKUP = "\x1b]0;owned\x07<b>words</b>"
 Answer = Callable[[GitAsked], object]
 
 
-def spoiled(written: WrittenTenant, step: Step, answer: Answer, *, arrives: bool = False) -> SourceFault:
-    """The fault where a step is answered so. `arrives`: git did it all the same."""
+def spoiled(
+    written: WrittenTenant, step: Step, answer: Answer, *, arrives: bool = False, quick: bool = False
+) -> SourceFault:
+    """The fault where a step is answered so. `arrives`: git did it all the same. `quick`: nothing else ends it."""
     written.push({"_summary.yaml": "one"})
-    before, reached = written.head(), list[Step]()
+    before, reached = written.head(), threading.Event()
+    seconds, bounds = QUICK[step] if quick else (60.0, USUAL)
 
     def spoil(asked: GitAsked) -> bool:
         if asked.step != step:
             return False
-        reached.append(step)
+        reached.set()
         answer(asked)
         return True
 
     written.server.spoil = spoil
     began = time.monotonic()
     with pytest.raises(SourceFault) as raised:
-        written.push({"_summary.yaml": "two"}, seconds=1.5, bounds=QUICK)
+        written.push({"_summary.yaml": "two"}, seconds=seconds, bounds=bounds)
     assert time.monotonic() - began < SOON
-    assert reached, "the step that this is about"
+    assert reached.wait(60), "the step that this is about"
     assert raised.value.reason in REASONS
     assert "words" not in str(raised.value)
     assert (written.head() == before) is not arrives
@@ -116,7 +126,7 @@ def closed(asked: GitAsked) -> None:
 @pytest.mark.parametrize("step", WRITING)
 @pytest.mark.parametrize("answer", [silent, endless_head, endless_words, closed], ids=lambda answer: answer.__name__)
 def test_one_that_is_silent_or_endless(written: WrittenTenant, step: Step, answer: Answer) -> None:
-    spoiled(written, step, answer)
+    spoiled(written, step, answer, quick=True)
 
 
 def test_one_that_does_not_read_what_is_sent(written: WrittenTenant) -> None:

@@ -114,7 +114,7 @@ def test_killed_at_any_moment_it_has_lost_nothing(tenant: Tenant, first: bool, e
             assert is_whole(tenant, at), "a ref leads to what is whole"
         assert tenant.visit(keep=frozenset({served})).head == head
         assert is_whole(tenant, head)
-        eventually(lambda programs=programs: ended(programs), 20)
+        eventually(lambda programs=programs: ended(programs), 60)
         started(tenant)
         assert tenant.left_over() == []
         assert [path.name for path in tenant.store.directory.iterdir()] == [NAME]

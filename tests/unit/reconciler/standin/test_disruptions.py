@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from apiserver.model.errors import StatusError
+from apiserver.model.keys import Key
 from apiserver.registry import eviction
 from apiserver.registry.rest_options import Collection, DeleteOptions
+from reconciler.standin.disruptions import Disruptions
 
 BUDGETS = "poddisruptionbudgets.policy"
 
@@ -63,16 +66,45 @@ def test_it_follows_pods_and_changes(target: Any) -> None:
     assert target.status(BUDGETS, "b")["observedGeneration"] == 2
 
 
-def test_evictions_go_on_as_replacements_come(target: Any) -> None:
-    target.create(deployment(2), name="web")
-    target.create(budget(minAvailable=1), name="b")
+def evict(target: Any, name: str) -> None:
     kinds = target.catalog.kinds("target")
     pods, budgets = (
         Collection(target.store, kinds.preferred(*which), kinds, "target")
         for which in (("", "pods"), ("policy", "poddisruptionbudgets"))
     )
+    eviction.evict(pods, budgets, "default", name, DeleteOptions(grace=0))
+
+
+def test_an_eviction_while_pods_are_counted_is_not_forgotten(target: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else another would be allowed in its place."""
+    target.create(deployment(2), name="web")
+    target.create(budget(minAvailable=1), name="b")
+    target.eventually(lambda: numbers(target) == (2, 2, 1, 1))
+    first, second = target.names("pods")
+    target.stop()
+    controller = Disruptions(target.store)
+    status, evicted = controller._status, list[str]()
+
+    def meanwhile(*found: Any) -> Any:
+        made = status(*found)
+        if not evicted:
+            evicted.append(first)
+            evict(target, first)
+        return made
+
+    monkeypatch.setattr(controller, "_status", meanwhile)
+    controller.reconcile(Key(BUDGETS, "target", "default", "b"))
+    assert numbers(target)[-1] == 0
+    with pytest.raises(StatusError, match="disruption budget"):
+        evict(target, second)
+
+
+def test_evictions_go_on_as_replacements_come(target: Any) -> None:
+    target.create(deployment(2), name="web")
+    target.create(budget(minAvailable=1), name="b")
+    target.eventually(lambda: numbers(target) == (2, 2, 1, 1))
     first = set(target.names("pods"))
-    for name in list(first) or []:
+    for name in first:
         target.eventually(lambda: numbers(target) == (2, 2, 1, 1))
-        eviction.evict(pods, budgets, "default", name, DeleteOptions(grace=0))
+        evict(target, name)
     target.eventually(lambda: len(target.names("pods")) == 2 and not first & set(target.names("pods")))
