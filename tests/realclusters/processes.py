@@ -6,6 +6,7 @@ cluster.py starts the programs of a cluster with it. What ends them if this proc
 from __future__ import annotations
 
 import contextlib
+import secrets
 import signal
 import socket
 import subprocess
@@ -13,6 +14,8 @@ import sys
 import threading
 from pathlib import Path
 
+_LEAST = 10_000
+"""Ports below are other programs'."""
 _guard: subprocess.Popen[str] | None = None
 _lock = threading.Lock()
 
@@ -64,12 +67,29 @@ class Process:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody listens on now. Somebody may take one before it is used: be ready to retry."""
+    """Ports of 127.0.0.1 that nobody listens on now, of those that nobody gets who asks for any: a test's other servers
+    and all connections get theirs so, before this one is used and while it stands between two starts. Somebody who
+    names a port may still take it: be ready to retry."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
-            each.bind(("127.0.0.1", 0))
+            _bind(each)
         return [each.getsockname()[1] for each in sockets]
+
+
+def _bind(found: socket.socket) -> None:
+    for _ in range(100 if _given() > 2 * _LEAST else 0):
+        with contextlib.suppress(OSError):
+            return found.bind(("127.0.0.1", _LEAST + secrets.randbelow(_given() - _LEAST)))
+    return found.bind(("127.0.0.1", 0))
+
+
+def _given() -> int:
+    """The least port that is given to who asks for any; 0 where that is not known."""
+    try:
+        return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    except OSError:
+        return 0
 
 
 def _tell_guard(line: str) -> None:
