@@ -32,8 +32,9 @@ settings.load_profile("treeplane")
 class Eventually:
     """Call it with a condition: `eventually(lambda: store.get(key))` returns the first true value."""
 
-    def __call__(self, condition: Callable[[], T], seconds: float = 10.0, what: str = "") -> T:
-        """Poll until `condition` returns something true; AssertionError with its last answer after `seconds`.
+    def __call__(self, condition: Callable[[], T], seconds: float = 30.0, what: str = "") -> T:
+        """Poll until `condition` returns something true; AssertionError with its last answer after `seconds`, which
+        are for a machine that has stood still for some of them.
 
         A condition that raises AssertionError counts as not yet true; its text is shown when the time is up.
         """

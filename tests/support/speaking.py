@@ -177,7 +177,7 @@ class Speaking(Places):
     def end(self) -> None:
         self._lookout.stop.set()
         self._lookout.wake.set()
-        self._thread.join(10)
+        self._thread.join(60)
         assert not self._thread.is_alive()
         self._roles.lend(ALL)
 
