@@ -45,7 +45,9 @@ MOST_WAITING = 32
 
 # A pipe that is opened to be read as well is open at once, whoever is at the other end. Most answers are there within a
 # tenth of a second; who waits longer looks less closely, and at the clock, which is a program each time. No alarm runs
-# beside it: where that is ended as it begins, git waits for it.
+# beside it: where that is ended as it begins, git waits for it. Where the machine stood still, or the clock was set,
+# all the time may be over at once, and who is to answer stood still as well: so many looks are taken in any case, which
+# take no longer otherwise.
 _COMMON = """\
 #!/bin/sh
 # Written by treeplane at each start: changes made here are lost.
@@ -59,6 +61,7 @@ pause() {
     since=${since:-$now}
     waited=$((now - since))
 }
+patient() { [ $waited -lt $1 ] || [ $tries -lt $2 ]; }
 """
 
 _MUST = """\
@@ -111,8 +114,8 @@ ring
 begin
 until [ -f "$file.answer" ]; do
     [ -f "$file.ask" ] || [ -f "$file.taken" ] || [ -f "$file.answer" ] || unjudged "the server ends, or begins anew"
-    [ $waited -lt 2 ] || [ ! -f "$file.ask" ] || unjudged "the server is away, or busy"
-    [ $waited -lt 4 ] || unjudged "that takes longer than five seconds"
+    patient 2 32 || [ ! -f "$file.ask" ] || unjudged "the server is away, or busy"
+    patient 4 48 || unjudged "that takes longer than five seconds"
     pause
 done
 word=
@@ -147,7 +150,7 @@ while read -r old new ref; do
     [ "$ref" = SERVED ] && [ -d VERDICTS ] || continue
     ring
     begin
-    while [ -d VERDICTS ] && [ ! -f "VERDICTS/$new" ] && [ $waited -lt 4 ]; do
+    while [ -d VERDICTS ] && [ ! -f "VERDICTS/$new" ] && patient 4 48; do
         pause
     done
     if [ -f "VERDICTS/$new" ]; then

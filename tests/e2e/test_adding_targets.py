@@ -92,6 +92,14 @@ class Machine:
         part.rename(self.secret)
 
 
+def runs(deployment: dict[str, Any]) -> bool:
+    """Whether it is all there, so that its cluster writes no more of it."""
+    status = deployment.get("status", {})
+    reasons = {each["type"]: each["reason"] for each in status.get("conditions", [])}
+    is_there = status.get("availableReplicas") == deployment["spec"]["replicas"]
+    return is_there and reasons.get("Progressing") == "NewReplicaSetAvailable"
+
+
 # Named before `plane` in the test, so that the server has ended when its namespaces are deleted.
 @pytest.fixture
 def cluster(two_real_clusters: tuple[RealCluster, RealCluster]) -> Iterator[RealCluster]:
@@ -150,6 +158,7 @@ def test_a_cluster_is_added_shown_renewed_and_removed_as_the_page_says(
     clone.push()
     selected = ("get", "deployments", "-A", "-l", "internal.workload.kcp.io/cluster", "-o", "name")
     eventually(lambda: "deployment.apps/web" in cluster.kubectl(*selected), 60, "web runs in Tokyo")
+    eventually(lambda: all(map(runs, json.loads(cluster.kubectl(*selected[:-1], "json"))["items"])), 60, "all of it")
     eventually(lambda: re.search(r"tokyo +root:infra:locations +True .* open +1 ", machine.type(shown)), 20)
     said = machine.type(described)
     assert "root:shop:web production" in said

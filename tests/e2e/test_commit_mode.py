@@ -286,6 +286,7 @@ def _write_under_kills(server: Plane, threads: int = 4, kills: int = 2) -> dict[
         writer.start()
     for _ in range(kills):
         goal, reconciler = len(answered) + 20, _reconciler(server)
+        assert reconciler, "0 would be everybody here"
         while len(answered) < goal:
             stop.wait(0.01)
         os.kill(reconciler, signal.SIGKILL)

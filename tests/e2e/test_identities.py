@@ -56,6 +56,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
         kubectl(server, "create", "clusterrolebinding", "managers", "--clusterrole=managers", "--user=ann")
         binding = ("--clusterrole=system:kcp:workspace:access", "--user=ann")
         kubectl(server, "create", "clusterrolebinding", "access", *binding)
+        # A controller makes it; tests know by it that a list is told.
+        kubectl(server, "wait", "configmap/kube-root-ca.crt", "--for=create", "--timeout=60s")
         yield server
 
 
@@ -103,7 +105,7 @@ metadata: {name: robot-token, annotations: {kubernetes.io/service-account.name: 
 """
     kubectl(served, "apply", "-f", "-", text=manifest)
     get = ("get", "secret", "robot-token", "-o", "jsonpath={.data.token}")
-    token = base64.b64decode(eventually(lambda: kubectl(served, *get))).decode()
+    token = base64.b64decode(eventually(lambda: kubectl(served, *get), 60)).decode()
     assert whoami(served, token)["username"] == "system:serviceaccount:default:robot"
     kubectl(served, "delete", "secret", "robot-token")
     with pytest.raises(PlaneError, match=r"(?i)unauthorized|logged in"):

@@ -190,8 +190,10 @@ def test_whoever_begins_with_a_work_tree_may_do_everything(
     work.write(f"{R}/team/app.yaml", app("mine"))
     work.commit("Change everything")
     eventually(lambda: "root:new" in server.workspaces(), 20)
-    assert says(server, "root:team") == "mine"
-    assert "[+]fleet ok" in readiness(server)
+    # Workspaces are written one by one.
+    said = ("get", "configmap", "app", "-o", "jsonpath={.data.says}", "--ignore-not-found")
+    eventually(lambda: server.kubectl(*said, workspace="root:team") == "mine", 20)
+    eventually(lambda: "[+]fleet ok" in readiness(server), 20)
 
 
 class Signed:

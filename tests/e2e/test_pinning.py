@@ -86,9 +86,9 @@ def test_a_workspace_is_served_as_it_was_until_that_is_over(
     eventually(lambda: said(running) == "third", 30, "it follows the branch again")
     assert shown(running) == ""
 
-    treeplane(clone, "pin", "root:a", first, "--until", "10s")
+    treeplane(clone, "pin", "root:a", first, "--until", "20s")  # the push has to be judged within it
     assert "workspace root:a configured" in clone.push("origin", "HEAD:main")
-    eventually(lambda: said(running) == "third", 60, "it is over at its time")
+    eventually(lambda: said(running) == "third", 90, "it is over at its time")
     assert shown(running) == ""
 
 

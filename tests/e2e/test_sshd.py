@@ -81,7 +81,7 @@ def test_nobody_is_asked_at_a_terminal(sshd: RealSshd, work: Clone, tmp_path: Pa
     folder.mkdir()
     words = [str(COMMAND), "up", sshd.url(tmp_path / "fleet.git"), "--listen", "127.0.0.1:0", *options(sshd, known)]
     with sshd.serving():
-        shown = at_a_terminal(words, folder, "add this line to")
+        shown = at_a_terminal(words, folder, "add this line to", sshd.line())
     assert "the key of its host is not known" in shown
     assert re.search(r"which is SHA256:\S{43}", shown)
     assert sshd.line() in re.sub(r"\s+", " ", shown)
@@ -90,21 +90,26 @@ def test_nobody_is_asked_at_a_terminal(sshd: RealSshd, work: Clone, tmp_path: Pa
     assert known.read_text() == ""
 
 
-def at_a_terminal(words: list[str], folder: Path, until: str) -> str:
-    """What a terminal shows of a command, until it has shown certain words; nobody types anything."""
+def at_a_terminal(words: list[str], folder: Path, *until: str) -> str:
+    """What a terminal shows of a command, until it has shown all of these, or it ends; nobody types anything."""
     process, terminal = pty.fork()
     if process == 0:
         os.chdir(folder)
         os.execvpe(words[0], words, environment())
     shown, deadline = b"", time.monotonic() + 90
     try:
-        while until not in re.sub(r"\s+", " ", shown.decode(errors="replace")) and time.monotonic() < deadline:
+        while not all(each in _flowing(shown) for each in until) and time.monotonic() < deadline:
             if select.select([terminal], [], [], 1)[0]:
                 shown += os.read(terminal, 65536)
-        if select.select([terminal], [], [], 1)[0]:
-            shown += os.read(terminal, 65536)
+    except OSError:
+        pass  # it has ended
     finally:
         os.kill(process, signal.SIGINT)
         os.waitpid(process, 0)
         os.close(terminal)
     return shown.decode(errors="replace")
+
+
+def _flowing(shown: bytes) -> str:
+    """Without the ends of lines, wherever those are."""
+    return re.sub(r"\s+", " ", shown.decode(errors="replace"))

@@ -67,7 +67,7 @@ def test_a_second_server_observes_until_it_is_told_to_take_over(
     eventually(
         lambda: second.request("GET", "/clusters/root/api/v1/namespaces/default/configmaps/note").status == 200, 20
     )
-    eventually(lambda: observing(second) == "Observing", 10, "its condition")
+    eventually(lambda: observing(second) == "Observing", 30, "its condition")
     assert observing(first) == "Followed"
 
     # It packs its own mirror, as the first one does.

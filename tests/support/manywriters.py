@@ -132,5 +132,5 @@ def told(message: str) -> list[str]:
 
 def refusal(answer: Future[Any]) -> StatusError:
     with pytest.raises(StatusError) as refused:
-        answer.result(10)
+        answer.result(60)
     return refused.value

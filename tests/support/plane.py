@@ -12,6 +12,7 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -79,8 +80,10 @@ class Plane:
         folder = self.data.parent
         log = folder / "treeplane.log"
         self._log_start = log.stat().st_size if log.exists() else 0
-        self._process = Process(self.words(), folder, environment())
         deadline = time.monotonic() + seconds
+        while self._is_left_behind() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self._process = Process(self.words(), folder, environment())
         while not self._serves():
             if self._process.ended():
                 raise PlaneError(f"`treeplane up` ended: {self.output()[-2000:]}")
@@ -90,7 +93,7 @@ class Plane:
                 raise PlaneError(f"`treeplane up` was not ready after {seconds:.0f} s: {said}")
             time.sleep(0.02)
 
-    def stop(self, number: signal.Signals = signal.SIGINT, seconds: float = 20) -> int | None:
+    def stop(self, number: signal.Signals = signal.SIGINT, seconds: float = READY_SECONDS) -> int | None:
         """Stop as Ctrl-C does, which reaches every process at once; SIGKILL for a crash of the first one alone.
 
         The exit code, negative for a signal; None if it did not run.
@@ -114,6 +117,16 @@ class Plane:
         """What this run of it has printed so far."""
         log = self.data.parent / "treeplane.log"
         return log.read_bytes()[self._log_start :].decode(errors="replace") if log.exists() else ""
+
+    def _is_left_behind(self) -> bool:
+        """Whether a worker still has the port whose `up` was killed: it ends as soon as it notices."""
+        with socket.socket() as asked:
+            asked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                asked.bind(("127.0.0.1", self.port))
+            except OSError:
+                return True
+        return False
 
     def _serves(self) -> bool:
         said = self.output()
@@ -249,10 +262,13 @@ class Plane:
                 signalled(pid, signal.SIGCONT)
 
     def killed(self) -> None:
-        """Every process at once, as where the machine ends; stop() is still to be called."""
+        """Every process at once, as where the machine ends: none is left then. stop() is still to be called."""
         with self.still() as pids:
             for pid in pids:
                 signalled(pid, signal.SIGKILL)
+        deadline = time.monotonic() + READY_SECONDS
+        while any(_state(pid) not in ("", "Z", "X") for pid in pids) and time.monotonic() < deadline:
+            time.sleep(0.001)
 
 
 def signalled(pid: int, number: signal.Signals) -> None:
@@ -452,7 +468,12 @@ def _content(section: dict[str, Any], key: str, kubeconfig: Path) -> str:
 
 def _runs(pid: int) -> bool:
     """Not where it has stopped, has ended, or waits in the kernel for a child of its that has (vfork)."""
-    return _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()[:1] in (["R"], ["S"])
+    return _state(pid) in ("R", "S")
+
+
+def _state(pid: int) -> str:
+    """The letter that /proc has for it; "" where there is no such process."""
+    return "".join(_read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()[:1])
 
 
 def _cmdline(pid: int) -> Path:

@@ -96,7 +96,7 @@ class ProviderFleet:
     def store(self, widget: Object) -> None:
         metadata = widget["metadata"]
         key = Key(f"widgets.example.io:{HASH}", metadata["annotations"]["kcp.io/cluster"], "default", metadata["name"])
-        self.api.store.write(Put(key, codec.encode(widget))).result(10)
+        self.api.store.write(Put(key, codec.encode(widget))).result(60)
 
     def call(self, method: str, path: str, body: Any = b"", *, user: str = "pat", **more: Any) -> Any:
         return self.run(self.api.call(method, path, body, user=user, **more))

@@ -40,7 +40,7 @@ mkdir -m 755 /run/sshd
 shift
 exec "$@"
 """
-_SECONDS = 20.0
+_SECONDS = 60.0
 
 
 class RealSshd:

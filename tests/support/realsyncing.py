@@ -158,7 +158,7 @@ class World:
     def durable(self, revision: int) -> None:
         """The status branch holds it, as soon as `recorded` is set."""
         self.awaited.append(revision)
-        assert self.recorded.wait(30)
+        assert self.recorded.wait(120)
 
     def job(self, name: str = "once", **spec: Any) -> Key:
         pods = {"spec": {"restartPolicy": "Never", "containers": [container()]}}

@@ -13,6 +13,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from realclusters.processes import free_ports
+
 
 class Proxy:
     """In front of `port` of this machine (0: there is nothing, so swallow from the beginning)."""
@@ -93,8 +95,7 @@ def swallowing(port: int = 0) -> Iterator[Proxy]:
 def git_daemon(folder: Path, *more: str) -> Iterator[int]:
     """Serves the repositories below `folder` as `git://127.0.0.1:<port>/…`, for fetch and push; the port. `more`:
     further options."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
+    [port] = free_ports(1)
     daemon = subprocess.Popen(
         ["git", "daemon", "--export-all", "--enable=receive-pack", "--reuseaddr", *more, "--listen=127.0.0.1",
          f"--port={port}", f"--base-path={folder}", str(folder)],

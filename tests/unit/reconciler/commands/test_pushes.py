@@ -17,7 +17,7 @@ from support.hosting import REFUSING, Hosting
 from support.loadedfleet import A, B, LoadedFleet, configmap
 
 from apiserver.endpoints.pushhooks import ASKED, BELL, LONGEST_PUSHER, MOST_WAITING, PUSHED, PUSHER, REFUSES
-from reconciler.commands.pushes import ask
+from reconciler.commands.pushes import PushJudge, ask
 from reconciler.commands.spool import PushQuestion, Spool
 from reconciler.loading.trial import Trial
 from reconciler.repository.errors import RepositoryUnreadable
@@ -139,6 +139,31 @@ def test_where_nobody_answers_it_is_taken_within_five_seconds(hosting: Hosting) 
     assert "treeplane: taken without being judged: the server is away, or busy" in said
     assert [*(hosting.git_dir / ASKED).iterdir()] == []
     spool.end()
+
+
+def test_a_machine_that_stood_still_is_no_reason_to_give_up(
+    hosting: Hosting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eventually: Any
+) -> None:
+    """By the clock all of its time is over as soon as the hook looks at that again: so it is, too, where the clock was
+    set. An answer that comes then is waited for."""
+    looked = tmp_path / "programs" / "looked"
+    looked.parent.mkdir()
+    looked.touch()
+    clock = looked.with_name("date")
+    clock.write_text(f"#!/bin/sh\necho >>{looked}\necho $(($(wc -l <{looked}) * 100))\n")
+    clock.chmod(0o755)
+    answer = PushJudge.answer
+
+    def late(judge: PushJudge, asked: PushQuestion) -> str:
+        eventually(lambda: len(looked.read_text()) > 1)
+        return answer(judge, asked)
+
+    monkeypatch.setattr(PushJudge, "answer", late)
+    hosting.begin()
+    hosting.commit({f"{B}/bad.yaml": "kind: ["})
+    path = f"{clock.parent}{os.pathsep}{os.environ['PATH']}"
+    done = hosting.git("push", str(hosting.git_dir), "HEAD:main", check=False, PATH=path)
+    assert "treeplane: refused, since it would hold 1 workspace" in done.stderr
 
 
 def test_one_that_begins_anew_is_not_waited_for(hosting: Hosting) -> None:
