@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -45,8 +46,20 @@ class FakeCluster:
     def __init__(self, name: str) -> None:
         self.name, self.dead = name, False
         self.denied: Denied | None = None
+        self._answers = threading.Event()
+        self._answers.set()
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """It answers behind that."""
+        self._answers.clear()
+        try:
+            yield
+        finally:
+            self._answers.set()
 
     def ping(self) -> None:
+        self._answers.wait()
         if self.dead:
             raise Expected("connection refused")
         if self.denied is not None:

@@ -184,6 +184,46 @@ def test_another_token_has_nobody_connect_anew(fleet: Any, loops: Loops, eventua
     eventually(lambda: len(loops.told) > times)
 
 
+def test_who_is_given_up_while_the_other_one_is_slow_to_answer_moves_once_it_does(
+    fleet: Any, quick: Loops, eventually: Any
+) -> None:
+    """A silence that ends with the very answer that it began with stands in no status, and was decided on."""
+    loops = quick
+    key = declare(fleet, "east", "west")
+    loops.start()
+    eventually(lambda: loops.available("infra0", "aws") == 2)
+    first = eventually(lambda: decided(fleet, key))
+    gone, slow, other = ("west", "east", EAST) if first == WEST else ("east", "west", WEST)
+    with loops.clusters[slow].hanging():
+        eventually(lambda: loops.heartbeats.seen(other).sight is Sight.SILENT)
+        loops.clusters[gone].dead = True
+        eventually(lambda: "has not answered for longer" in str(fleet.get(key)["status"]))
+        eventually(lambda: loops.available("infra0", "aws") == 0)
+        assert decided(fleet, key) == first
+    eventually(lambda: decided(fleet, key) == other)
+    eventually(lambda: loops.available("infra0", "aws") == 1)
+
+
+def test_one_whose_silence_was_noted_in_the_midst_of_a_slow_answer_is_ready_after_it(
+    fleet: Any, quick: Loops, eventually: Any
+) -> None:
+    loops = quick
+    declare(fleet, "west")
+    loops.start()
+    target = fleet.key("synctargets", "infra0", "west")
+
+    def ready() -> str:
+        found = conditions.get((fleet.get(target).get("status") or {}).get("conditions"), "Ready")
+        return str(found and found["status"])
+
+    eventually(lambda: ready() == "True" and loops.beats_without_a_write(eventually))
+    with loops.clusters["west"].hanging():
+        eventually(lambda: loops.heartbeats.seen(WEST).sight is Sight.SILENT)
+        fleet.put("synctargets", "infra0", "west", labels={"cloud": "aws", "an": "edit"}, spec={})
+        eventually(lambda: ready() == "False")
+    eventually(lambda: ready() == "True")
+
+
 def test_silence_is_counted_from_when_there_was_a_way_in(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
