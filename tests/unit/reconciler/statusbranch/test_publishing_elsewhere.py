@@ -95,7 +95,7 @@ def test_it_waits_and_that_is_told_once_with_since_when(
             status(served, replicas=number)
             eventually(lambda number=number: f"replicas: {number}" in recorded(mirror), what="it is recorded here")
         newest = mirror.repository.ref(STATUS_REF)
-        eventually(lambda: told and told[-1], what="it is told")
+        eventually(lambda: told and "waits in the mirror since" in told[-1], what="it is told")
         (there.comes_back if why == "away" else there.takes)()
         eventually(lambda: there.head == newest, what="all is there")
         eventually(lambda: told[-1] == "", what="it is over")
