@@ -1,16 +1,19 @@
 """When each sync target last answered, in memory: a heartbeat is not worth a write, a change of state is.
 
 Written by the heartbeat threads, read by the placements controller. Counted from the start of the process at the
-earliest, so a reconciler that was away for an hour does not take every target for dead.
+earliest, so a reconciler that was away for an hour does not take every target for dead. A silence may begin and end
+within one slow answer: no status tells of it, so those who decide on what they saw meanwhile are told of its end here.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from apiserver.model.conditions import NOT_ASKED
+from apiserver.model.keys import Key
 from reconciler.plan.placement import Seen, Sight
 
 
@@ -32,10 +35,22 @@ class Heartbeats:
         self._start = time.monotonic()
         self._pulses: dict[str, _Pulse] = {}
         self._lock = threading.Lock()
+        self._told: list[Callable[[Key], None]] = []
 
-    def answered(self, key: str) -> None:
+    def answered(self, key: str) -> bool:
+        """Whether it was silent before."""
+        was = self.seen(key).sight
         with self._lock:
             self._pulses[key] = _Pulse(time.monotonic(), answered=True, trouble="")
+        return was is Sight.SILENT
+
+    def on_return(self, told: Callable[[Key], None]) -> None:
+        """`told` is called by a heartbeat thread with the place of a target that answers after it was silent."""
+        self._told.append(told)
+
+    def returned(self, place: Key) -> None:
+        for told in self._told:
+            told(place)
 
     def failed(self, key: str, trouble: str) -> None:
         """`trouble`: why it did not answer. The first reason since its last answer stands: a text that changes with

@@ -34,6 +34,7 @@ class Locations(Controller[str]):
 
     def __init__(self, objects: Objects, heartbeats: Heartbeats) -> None:
         self._objects, self._heartbeats = objects, heartbeats
+        heartbeats.on_return(lambda place: self.queue.add(place.cluster))
 
     def keys_of(self, entry: Entry) -> Iterable[str]:
         yield entry.key.cluster

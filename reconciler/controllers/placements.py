@@ -70,6 +70,7 @@ class Placements(Controller[Key]):
         self._situations = Situations(places, self._index, settings.threshold + settings.tolerance)
         self.decisions = Decisions(world.objects, world.bindings, world.durable)
         self.grants = Grants(world.objects.store, world.uses, self._index, self.look)
+        world.heartbeats.on_return(self._look_around)
 
     def begin(self) -> None:
         self._world.uses.forget()
@@ -105,6 +106,11 @@ class Placements(Controller[Key]):
     def look(self, key: Key) -> None:
         """Decide anew, if there is anything to decide."""
         self.queue.add(key)
+
+    def _look_around(self, place: Key) -> None:
+        """A sync target is a candidate again."""
+        for key in self._index.around(place.cluster):
+            self.queue.add(key)
 
     def reconcile(self, key: Key) -> None:
         if not tree.fleet(self._world.objects.store).loaded:

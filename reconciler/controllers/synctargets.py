@@ -315,7 +315,9 @@ class _Heart(threading.Thread):
             self.served = cluster.served()
             self._asked = time.monotonic()
             self._state = (Sight.UNKNOWN, True)
-        self._owner.heartbeats.answered(self._key)
+        if self._owner.heartbeats.answered(self._key):
+            self._state = (Sight.SILENT, False)  # somebody may have noted it, though no beat did
+            self._owner.heartbeats.returned(self.place)
         return cluster
 
     def _noted(self, obj: Object, kubeconfig: Kubeconfig, failed: Expected | None) -> None:

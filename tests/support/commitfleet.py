@@ -1,11 +1,14 @@
 """A fleet whose writes are commits, with the API's write path on one side and the committer on the other.
 
-For unit tests: threads of this process, no server. `serve` is run by a thread as the reconciler's process does it.
+For unit tests: threads of this process, no server. `serve` is run by a thread as the reconciler's process does it. In
+that process the same thread loads commits: here whoever loads, or looks at the fleet as a whole, waits until the thread
+is through with its round, as a write is answered before the end of that.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +21,15 @@ from apiserver.model.commits import own
 from apiserver.registry import deletion, rest
 from apiserver.registry.commits import Commits
 from apiserver.registry.rest_options import Collection, DeleteOptions, Outcome, WriteOptions
+from apiserver.registry.tree import FleetRecord
 from reconciler.loading.committer import Branch, Committer
 from reconciler.loading.keptsecrets import KeptSecrets
+from reconciler.loading.loader import Loaded
 from reconciler.rendering.rendering import NOWHERE, Renders
 from reconciler.repository.desired import Desired
 from reconciler.repository.library import Sign
+from reconciler.statusbranch.recorded import RecordedFleet
+from reconciler.statusbranch.writer import StatusWriter
 
 Object = dict[str, Any]
 
@@ -45,6 +52,7 @@ class CommitFleet(LoadedFleet):
         self.commits = Commits(self.store)
         self.published: list[str] = []
         self.committer = self.new_committer()
+        self._turn = threading.RLock()
         self._bell = threading.Event()
         self._end = False
         self._thread: threading.Thread | None = None
@@ -73,8 +81,32 @@ class CommitFleet(LoadedFleet):
         while not self._end:
             self._bell.wait()
             self._bell.clear()
-            if self.committer.waiting():
-                self.committer.serve()
+            with self._turn:
+                self._round()
+
+    def _round(self) -> None:
+        if self.committer.waiting():
+            self.committer.serve()
+
+    def load(self, recorded: RecordedFleet | None = None) -> Loaded:
+        with self._turn:
+            return super().load(recorded)
+
+    def recheck(self, paths: Iterable[str] = ()) -> None:
+        with self._turn:
+            super().recheck(paths)
+
+    def fleet(self) -> FleetRecord:
+        with self._turn:
+            return super().fleet()
+
+    def held(self, loaded: Loaded | None = None) -> dict[str, list[str]]:
+        with self._turn:
+            return super().held(loaded)
+
+    def publish(self, writer: StatusWriter | None = None) -> str:
+        with self._turn:
+            return super().publish(writer)
 
     def close(self) -> None:
         self._end = True

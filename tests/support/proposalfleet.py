@@ -47,12 +47,9 @@ class ProposalFleet(CommitFleet):
         trial = Trial(self.loader, self.secrets.of, self.keys / "identities", 60)
         return Proposals(self.store, self.branches, trial, lambda name: f"https://forge/{name}", self.bounds)
 
-    def _serve(self) -> None:
-        while not self._end:
-            self._bell.wait()
-            self._bell.clear()
-            if self.proposals.waiting():
-                self.proposals.serve()
+    def _round(self) -> None:
+        if self.proposals.waiting():
+            self.proposals.serve()
 
     # -- the API's side
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from apiserver.model.conditions import Condition
@@ -27,7 +29,10 @@ from reconciler.controllers.uses import Uses
 
 WEST, EAST = sync_target_key("infra0", "west"), sync_target_key("infra0", "east")
 
-QUICK = TargetSettings(heartbeat=0.05, again=0.05, threshold=0.3, tolerance=0.3, credentials=0.05)
+STEADY = TargetSettings(heartbeat=0.05, again=0.05, threshold=600.0, tolerance=600.0, credentials=0.05)
+"""No target is ever silent for so long, whatever the machine is busy with."""
+QUICK = replace(STEADY, threshold=0.3, tolerance=0.3)
+"""For tests of those that are silent: any may seem so for a moment."""
 
 PLACEMENT = {
     "locationSelectors": [{"matchLabels": {"cloud": "aws"}}],
@@ -41,8 +46,20 @@ class FakeCluster:
     def __init__(self, name: str) -> None:
         self.name, self.dead = name, False
         self.denied: Denied | None = None
+        self._answers = threading.Event()
+        self._answers.set()
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """It answers behind that."""
+        self._answers.clear()
+        try:
+            yield
+        finally:
+            self._answers.set()
 
     def ping(self) -> None:
+        self._answers.wait()
         if self.dead:
             raise Expected("connection refused")
         if self.denied is not None:
@@ -90,7 +107,7 @@ class Ends:
 class Loops:
     """Everything below the syncers, started."""
 
-    def __init__(self, fleet: Any) -> None:
+    def __init__(self, fleet: Any, settings: TargetSettings = STEADY) -> None:
         self.fleet = fleet
         self.clusters: dict[str, FakeCluster] = {}
         self.missing: set[str] = set()
@@ -105,14 +122,14 @@ class Loops:
         self.durable: list[int] = []
         objects = fleet.objects
         self.feed = Feed(fleet.store)
-        self.heartbeats = Heartbeats(QUICK.threshold)
+        self.heartbeats = Heartbeats(settings.threshold)
         self.index = TargetIndex(objects)
         self.bindings = Bindings(objects)
         uses = Uses(fleet.store)
         world = PlacementWorld(objects, Claims(), self.index, self.heartbeats, self.bindings, uses, self.make_durable)
-        self.placements = Placements(world, QUICK)
+        self.placements = Placements(world, settings)
         self.targets = SyncTargets(
-            objects, self.heartbeats, self.credentials, self.connect, lambda _: {}, self.tell, QUICK, self.ends
+            objects, self.heartbeats, self.credentials, self.connect, lambda _: {}, self.tell, settings, self.ends
         )
         self.deciding = [
             Manager(each.name, [each], self.feed)
@@ -134,6 +151,17 @@ class Loops:
     def busy(self) -> bool:
         """Whether anything is being decided or handed on."""
         return any(manager.working for manager in self.deciding)
+
+    def beats_without_a_write(self, eventually: Callable[[Callable[[], bool]], object]) -> bool:
+        """What other loops still had to write may come in between once, each beat may not."""
+        at, beats = self.fleet.store.revision(), len(self.ends.renewed)
+        eventually(lambda: len(self.ends.renewed) > beats + 3)
+        return bool(self.fleet.store.revision() == at)
+
+    def available(self, cluster: str, location: str) -> int:
+        """Of the instances of a Location; -1 before any were counted."""
+        found = self.fleet.get(self.fleet.key("locations", cluster, location)).get("status") or {}
+        return int(found.get("availableInstances", -1))
 
     def make_durable(self, revision: int) -> None:
         self.waiting.set()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.following import Following
-from support.targetloops import Loops
+from support.targetloops import QUICK, Loops
 
 from apiserver.model import marks
 from apiserver.model.keys import Key
@@ -120,5 +120,13 @@ def settle() -> Callable[[Following], None]:
 @pytest.fixture
 def loops(fleet: Any) -> Iterator[Loops]:
     made = Loops(fleet)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def quick(fleet: Any) -> Iterator[Loops]:
+    """Loops that soon take a target for silent."""
+    made = Loops(fleet, QUICK)
     yield made
     made.stop()

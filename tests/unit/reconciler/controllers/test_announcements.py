@@ -30,21 +30,23 @@ from reconciler.plan.pushedby import NOBODY, SERVER, PushedBy
 ONE, TWO = "1" * 40, "2" * 40
 GOOD, BAD = WorkspaceOutcome("root:a", "configured"), WorkspaceOutcome("root:a", "held", errors=("app.yaml:2: no",))
 QUICK = AnnouncingSettings(first=0.01, longest=0.02, ours=0.01, asked=0.03, tries=3)
-ONCE = ForgePatience(tries=1, quiet=0.5)
+ONCE = ForgePatience(tries=1)
 
 
 class Telling:
     """A store whose outcomes a forge is told of. `said`: what is told of troubles."""
 
-    def __init__(self, fake: FakeForge, token: Path, settings: AnnouncingSettings = QUICK) -> None:
-        self.fake, self.settings, self.now = fake, settings, 0.0
+    def __init__(
+        self, fake: FakeForge, token: Path, settings: AnnouncingSettings = QUICK, patience: ForgePatience = ONCE
+    ) -> None:
+        self.fake, self.settings, self.patience, self.now = fake, settings, patience, 0.0
         self.store: Store = MemoryStore(declared=DECLARED)
         self.key = KeyFile(token, "keys/forges/token")
         self.said: list[str] = []
         self.begin()
 
     def speak(self) -> StatusForge:
-        return StatusPlace(self.fake.forge, self.fake.url, "shop/fleet").spoken_to(self.key.read(), ONCE)
+        return StatusPlace(self.fake.forge, self.fake.url, "shop/fleet").spoken_to(self.key.read(), self.patience)
 
     def begin(self) -> None:
         """As at the start of a server."""
@@ -173,14 +175,12 @@ def test_it_is_waited_for_as_long_as_it_says_and_no_longer(token: Path) -> None:
     settings = AnnouncingSettings(first=1.0, longest=60.0, asked=100.0)
     with serving(FakeGitea()) as fake:
         telling = Telling(fake, token, settings)
-        telling.following.manager.start()
         for asked, waited in (("30", 30.0), ("999999", 100.0), ("0", 4.0)):
             fake.faults.append(("POST", Said(429, {}, {"Retry-After": asked})))
             telling.became(ONE, GOOD)
             before = telling.now = telling.controller._not_before
             telling.controller.reconcile(announced.outcome_key(ONE))
             assert telling.controller._not_before - before == waited
-        telling.following.manager.stop()
 
 
 def test_one_that_never_answers_holds_nobody(token: Path, eventually: Callable[..., object]) -> None:
@@ -188,7 +188,7 @@ def test_one_that_never_answers_holds_nobody(token: Path, eventually: Callable[.
     with receiving(FakeReceiver(silent=True)) as away:
         fake = FakeGitea()
         fake.url = away.url
-        telling = Telling(fake, token)
+        telling = Telling(fake, token, patience=ForgePatience(tries=1, quiet=0.5))
         telling.following.start()
         telling.became(ONE, GOOD)
         eventually(lambda: away.got)

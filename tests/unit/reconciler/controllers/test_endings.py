@@ -86,9 +86,10 @@ class World:
         obj["status"] = strategy.crd_status(obj, clock.now())
         return self.put(CRDS, "gadgets.x.io", obj, "")
 
-    def event(self, name: str, **content: Any) -> Key:
-        obj = {"kind": "Event", "apiVersion": "v1", "metadata": {}, **content}
-        return self.put("events", name, obj, "shop")
+    def event(self, name: str, metadata: Object | None = None, **content: Any) -> Key:
+        """Made at the time that it is here, however late it is elsewhere by now."""
+        made = {"creationTimestamp": clock.rfc3339(self.time), **(metadata or {})}
+        return self.put("events", name, {"kind": "Event", "apiVersion": "v1", "metadata": made, **content}, "shop")
 
     def put(self, resource: str, name: str, obj: Object, namespace: str) -> Key:
         key = Key(resource, "c", namespace, name)

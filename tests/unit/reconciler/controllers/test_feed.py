@@ -282,8 +282,8 @@ def test_others_are_told_while_much_is_shown_to_one(store: Store, eventually: An
     eventually(lambda: len(slow.reconciled) == 20)
     eventually(lambda: busy.idle and prompt.idle)
     feed.stop()
-    assert busy.stop()
-    assert prompt.stop()
+    assert busy.stop(30)
+    assert prompt.stop(30)
 
 
 def test_the_thread_tells_without_being_asked_and_after_its_end_nothing(store: Store, eventually: Any) -> None:

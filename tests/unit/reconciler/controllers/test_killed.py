@@ -24,7 +24,7 @@ from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from apiserver.stores import open_at
 from reconciler.controllers.feed import Feed
-from reconciler.controllers.housekeeping import housekeeping
+from reconciler.controllers.housekeeping import controllers, housekeeping
 
 CHILD = """
 import sys
@@ -87,13 +87,15 @@ def test_what_a_killed_process_did_not_finish_the_next_one_does(tmp_path: Path, 
                     break
     watched: Any = CountedStore(store)
     checkpoints = len(store.scan_rows(Table.CHECKPOINTS))
+    loops = len(controllers(store, Catalog(store, target_builtins()).kinds))
     last = Following(watched, lambda feed: housekeeping(feed, Catalog(store, target_builtins()).kinds))
     last.start()
     eventually(lambda: last.idle)
     eventually(lambda: not any(store.get_many(orphans)))
     last.stop()
     assert all(store.get_many(kept))
-    assert checkpoints == 0 or watched.rows == []
+    # One whose child was killed in the midst of what it was shown at its start has none yet, beside those that have.
+    assert checkpoints < loops or watched.rows == []
     assert orphans
     again: Any = CountedStore(store)
     Following(again, lambda feed: housekeeping(feed, Catalog(store, target_builtins()).kinds)).settle()

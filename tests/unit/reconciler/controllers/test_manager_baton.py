@@ -45,7 +45,7 @@ def started() -> Iterator[Callable[[Manager], None]]:
 
     yield start
     for manager in running:
-        assert manager.stop()
+        assert manager.stop(30)
 
 
 @pytest.mark.parametrize(

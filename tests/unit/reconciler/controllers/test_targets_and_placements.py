@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from typing import Any
 
 from support.countedstore import CountedStore
-from support.targetloops import EAST, PLACEMENT, QUICK, WEST, Loops, decided, declare
+from support.targetloops import EAST, PLACEMENT, WEST, Loops, decided, declare
 
 from apiserver.model import conditions
 from apiserver.model.identity import sync_target_key
@@ -19,7 +17,7 @@ from reconciler.controllers.entry import Entry
 from reconciler.plan.placement import Sight
 
 
-def test_from_target_to_namespace(fleet: Any, loops: Loops, eventually: Any, written: Callable[[int], Any]) -> None:
+def test_from_target_to_namespace(fleet: Any, loops: Loops, eventually: Any) -> None:
     key = declare(fleet, "west")
     loops.gate.clear()
     loops.start()
@@ -28,29 +26,28 @@ def test_from_target_to_namespace(fleet: Any, loops: Loops, eventually: Any, wri
     loops.gate.set()
     eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.HERE})
     assert int(fleet.get(key)["metadata"]["resourceVersion"]) in loops.durable
-    target = eventually(lambda: fleet.get(fleet.key("synctargets", "infra0", "west")))
+    target = fleet.key("synctargets", "infra0", "west")
+    eventually(lambda: "syncedResources" in (fleet.get(target).get("status") or {}))
+    target = fleet.get(target)
     assert conditions.is_true(target["status"]["conditions"], "Ready")
     assert [r["resource"] for r in target["status"]["syncedResources"]] == [
         "configmaps",
         "persistentvolumeclaims",
         "deployments",
     ]
-    eventually(lambda: fleet.get(fleet.key("locations", "infra0", "aws"))["status"]["availableInstances"] == 1)
-    status = eventually(lambda: fleet.get(key)["status"])
+    eventually(lambda: loops.available("infra0", "aws") == 1)
+    status = fleet.get(key)["status"]
     assert (status["phase"], status["selectedLocation"]["locationName"]) == ("Bound", "aws")
     namespace = fleet.key("namespaces", "shop0", "web")
     eventually(
         lambda: conditions.is_true(fleet.get(namespace).get("status", {}).get("conditions"), "NamespaceScheduled")
     )
     assert (WEST, True) in loops.told
-    eventually(lambda: loops.feed.reached == fleet.store.revision())
-    at = fleet.store.revision()
-    pause = threading.Event()
-    pause.wait(QUICK.heartbeat * 5)
-    assert written(at) == [], "heartbeats are not written"
+    eventually(lambda: loops.beats_without_a_write(eventually), what="heartbeats are not written")
 
 
-def test_failover_after_the_tolerance(fleet: Any, loops: Loops, eventually: Any) -> None:
+def test_failover_after_the_tolerance(fleet: Any, quick: Loops, eventually: Any) -> None:
+    loops = quick
     key = declare(fleet, "east", "west")
     loops.start()
     first = eventually(lambda: decided(fleet, key))
@@ -182,8 +179,7 @@ def test_a_namespace_that_holds_state_stays_for_what_others_do_and_goes_for_its_
     loops.start()
     eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.HERE})
     fleet.put("synctargets", "infra0", "east", labels={"cloud": "aws"}, spec={})
-    location = fleet.key("locations", "infra0", "aws")
-    eventually(lambda: fleet.get(location)["status"]["availableInstances"] == 2)
+    eventually(lambda: loops.available("infra0", "aws") == 2)
 
     def held() -> str:
         found = conditions.get(fleet.get(key)["status"]["conditions"], "Scheduled") or {}

@@ -24,14 +24,14 @@ def test_missing_credentials_are_a_condition_and_move_nothing(fleet: Any, loops:
     target = fleet.key("synctargets", "infra0", "west")
 
     def ready() -> str:
-        found = conditions.get(fleet.get(target)["status"]["conditions"], "Ready")
+        found = conditions.get((fleet.get(target).get("status") or {}).get("conditions"), "Ready")
         return str(found and found["reason"])
 
     eventually(lambda: ready() == "CredentialsMissing")
     # Nothing else goes on saying what was so before.
     assert {c["status"] for c in fleet.get(target)["status"]["conditions"]} == {"Unknown"}
     fleet.put("synctargets", "infra0", "east", labels={"cloud": "aws"}, spec={})
-    eventually(lambda: fleet.get(fleet.key("locations", "infra0", "aws"))["status"]["availableInstances"] == 1)
+    eventually(lambda: loops.available("infra0", "aws") == 1)
     assert decided(fleet, key) == WEST
     loops.missing.clear()
     eventually(lambda: ready() == "Ready")
@@ -48,9 +48,9 @@ REFUSALS = {
 
 @pytest.mark.parametrize("how", REFUSALS)
 def test_a_target_that_is_refused_or_refuses_us_keeps_what_it_runs_and_takes_nothing(
-    how: str, fleet: Any, loops: Loops, eventually: Any
+    how: str, fleet: Any, quick: Loops, eventually: Any
 ) -> None:
-    error = REFUSALS[how]
+    loops, error = quick, REFUSALS[how]
     key = declare(fleet, "west")
     loops.start()
     eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.HERE})
@@ -69,8 +69,7 @@ def test_a_target_that_is_refused_or_refuses_us_keeps_what_it_runs_and_takes_not
     assert (told["reason"], told["message"]) == (wanted.reason, str(wanted))
     since = time.monotonic()
     fleet.put("synctargets", "infra0", "east", labels={"cloud": "aws"}, spec={})
-    location = fleet.key("locations", "infra0", "aws")
-    eventually(lambda: fleet.get(location)["status"]["availableInstances"] == 1)
+    eventually(lambda: loops.available("infra0", "aws") == 1)
     other = fleet.put("placements", "shop0", "other", spec={**PLACEMENT, "locationWorkspace": "root:infra"})
     eventually(lambda: decided(fleet, other) == EAST)
     eventually(lambda: time.monotonic() - since > QUICK.threshold + QUICK.tolerance + 0.2)
@@ -86,9 +85,10 @@ def test_a_target_that_is_refused_or_refuses_us_keeps_what_it_runs_and_takes_not
 
 
 def test_a_target_whose_credentials_have_ended_moves_nothing_however_long_it_is_silent(
-    fleet: Any, loops: Loops, eventually: Any
+    fleet: Any, quick: Loops, eventually: Any
 ) -> None:
     """Who lets nobody in any more may well hang up."""
+    loops = quick
     key = declare(fleet, "west")
     loops.start()
     eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.HERE})
@@ -104,8 +104,7 @@ def test_a_target_whose_credentials_have_ended_moves_nothing_however_long_it_is_
     eventually(lambda: reasons() == ended)
     since = time.monotonic()
     fleet.put("synctargets", "infra0", "east", labels={"cloud": "aws"}, spec={})
-    location = fleet.key("locations", "infra0", "aws")
-    eventually(lambda: fleet.get(location)["status"]["availableInstances"] == 1)
+    eventually(lambda: loops.available("infra0", "aws") == 1)
     eventually(lambda: time.monotonic() - since > QUICK.threshold + QUICK.tolerance + 0.2)
     eventually(lambda: not loops.busy())
     assert decided(fleet, key) == WEST
@@ -113,9 +112,10 @@ def test_a_target_whose_credentials_have_ended_moves_nothing_however_long_it_is_
 
 
 def test_a_status_says_of_which_generation_and_which_credentials_it_is(
-    fleet: Any, loops: Loops, eventually: Any
+    fleet: Any, quick: Loops, eventually: Any
 ) -> None:
     """Of other credentials nothing is told before they have led to an answer: Ready is still said of those before."""
+    loops = quick
     declare(fleet, "west")
     loops.ends.near[WEST] = conditions.condition("CredentialsValid", True, message="it ends")
     target = fleet.key("synctargets", "infra0", "west")
@@ -141,8 +141,10 @@ def test_a_status_says_of_which_generation_and_which_credentials_it_is(
     eventually(lambda: status()["observedGeneration"] == 2)
     dead = loops.clusters["far"] = FakeCluster("far")
     dead.dead = True
-    loops.ends.near[WEST] = conditions.condition("CredentialsValid", True, message="the other ends")
+    connected = len(loops.told)
     loops.content["west"] = "far"
+    eventually(lambda: len(loops.told) > connected, what="no beat is at the credentials before any more")
+    loops.ends.near[WEST] = conditions.condition("CredentialsValid", True, message="the other ends")
     fleet.objects.update(target, lambda obj: {**obj, "spec": {**obj["spec"], "unschedulable": False}}, generation=True)
     eventually(lambda: ready() == "False")
     assert (told(), status()["observedGeneration"]) == ("it ends", 2)
@@ -165,14 +167,7 @@ def test_what_is_told_of_credentials_is_written_when_it_changes_and_goes_with_it
     assert told() == "None"
     loops.ends.near[WEST] = conditions.condition("CredentialsValid", True, message="it ends")
     eventually(lambda: told() == "it ends")
-
-    def beats_without_a_write() -> bool:
-        """What other loops still had to write of the condition may come in between once, each beat may not."""
-        at, beats = fleet.store.revision(), len(loops.ends.renewed)
-        eventually(lambda: len(loops.ends.renewed) > beats + 3)
-        return bool(fleet.store.revision() == at)
-
-    eventually(beats_without_a_write)
+    eventually(lambda: loops.beats_without_a_write(eventually))
     loops.ends.near.clear()
     eventually(lambda: told() == "None")
 
@@ -187,6 +182,46 @@ def test_another_token_has_nobody_connect_anew(fleet: Any, loops: Loops, eventua
     assert len(loops.told) == times
     loops.content["west"] = "elsewhere"
     eventually(lambda: len(loops.told) > times)
+
+
+def test_who_is_given_up_while_the_other_one_is_slow_to_answer_moves_once_it_does(
+    fleet: Any, quick: Loops, eventually: Any
+) -> None:
+    """A silence that ends with the very answer that it began with stands in no status, and was decided on."""
+    loops = quick
+    key = declare(fleet, "east", "west")
+    loops.start()
+    eventually(lambda: loops.available("infra0", "aws") == 2)
+    first = eventually(lambda: decided(fleet, key))
+    gone, slow, other = ("west", "east", EAST) if first == WEST else ("east", "west", WEST)
+    with loops.clusters[slow].hanging():
+        eventually(lambda: loops.heartbeats.seen(other).sight is Sight.SILENT)
+        loops.clusters[gone].dead = True
+        eventually(lambda: "has not answered for longer" in str(fleet.get(key)["status"]))
+        eventually(lambda: loops.available("infra0", "aws") == 0)
+        assert decided(fleet, key) == first
+    eventually(lambda: decided(fleet, key) == other)
+    eventually(lambda: loops.available("infra0", "aws") == 1)
+
+
+def test_one_whose_silence_was_noted_in_the_midst_of_a_slow_answer_is_ready_after_it(
+    fleet: Any, quick: Loops, eventually: Any
+) -> None:
+    loops = quick
+    declare(fleet, "west")
+    loops.start()
+    target = fleet.key("synctargets", "infra0", "west")
+
+    def ready() -> str:
+        found = conditions.get((fleet.get(target).get("status") or {}).get("conditions"), "Ready")
+        return str(found and found["status"])
+
+    eventually(lambda: ready() == "True" and loops.beats_without_a_write(eventually))
+    with loops.clusters["west"].hanging():
+        eventually(lambda: loops.heartbeats.seen(WEST).sight is Sight.SILENT)
+        fleet.put("synctargets", "infra0", "west", labels={"cloud": "aws", "an": "edit"}, spec={})
+        eventually(lambda: ready() == "False")
+    eventually(lambda: ready() == "True")
 
 
 def test_silence_is_counted_from_when_there_was_a_way_in(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def test_a_commit_of_a_write_is_of_who_wrote(fleet: CommitFleet, eventually: Cal
     fleet.serve()
     fleet.create("root:a", "configmaps", {"metadata": {"name": "made"}}, user="Alice")
     assert pushers.of(fleet.store, fleet.repo.head) == PushedBy("Alice", SERVER)
-    eventually(lambda: tree.fleet(fleet.store).commit.id == fleet.repo.head, 5)
+    eventually(lambda: tree.fleet(fleet.store).commit.id == fleet.repo.head)
     made = fleet.writer().flush()
     assert made is not None
     assert pushed_by(fleet.mirror.repository, made, [fleet.repo.head]) == {fleet.repo.head: PushedBy("Alice", SERVER)}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.fleetrepo import FleetRepo
-from support.statusfiles import BRANCH, DEPLOYMENT, status
+from support.statusfiles import BRANCH, DEPLOYMENT, source_files, status
 from support.statusrepo import REF, StatusRepo
 
 from apiserver.storage.protocol import Store
@@ -61,6 +61,10 @@ def files(there: StatusRepo) -> dict[str, str]:
     return {DEPLOYMENT: repo.blob(entry.id).decode()} if entry is not None else {}
 
 
+def recorded(mirror: Mirror) -> str:
+    return source_files(mirror, mirror.repository.ref(STATUS_REF) or "")[DEPLOYMENT]
+
+
 def test_it_is_pushed_there_and_nowhere_else(
     store: Store, mirror: Mirror, source: FleetRepo, there: StatusRepo, served: Any, eventually: Any
 ) -> None:
@@ -83,17 +87,17 @@ def test_it_waits_and_that_is_told_once_with_since_when(
     with publishing(store, mirror) as publisher:
         publisher.told = told.append
         status(served, replicas=1)
-        eventually(lambda: lag_of(mirror) == StatusLag() and there.head, what="the first push")
+        eventually(lambda: "replicas: 1" in files(there).get(DEPLOYMENT, ""), what="the first push")
+        eventually(lambda: lag_of(mirror) == StatusLag())
         told.clear()
         (there.leaves if why == "away" else there.refuses)()
-        first = mirror.repository.ref(STATUS_REF)
         for number in (2, 3):
             status(served, replicas=number)
-            eventually(lambda before=first: mirror.repository.ref(STATUS_REF) != before, what="it is recorded here")
-            first = mirror.repository.ref(STATUS_REF)
-        eventually(lambda: told and told[-1], what="it is told")
+            eventually(lambda number=number: f"replicas: {number}" in recorded(mirror), what="it is recorded here")
+        newest = mirror.repository.ref(STATUS_REF)
+        eventually(lambda: told and "waits in the mirror since" in told[-1], what="it is told")
         (there.comes_back if why == "away" else there.takes)()
-        eventually(lambda: there.head == first, what="all is there")
+        eventually(lambda: there.head == newest, what="all is there")
         eventually(lambda: told[-1] == "", what="it is over")
     words = "does not appear to be a git repository" if why == "away" else "pre-receive hook declined"
     tellings = {text for text in told if text}
@@ -143,7 +147,7 @@ def test_another_server_is_found_there_though_nothing_is_to_be_pushed(
 ) -> None:
     with publishing(store, mirror) as publisher:
         status(served, replicas=1)
-        eventually(lambda: there.head and lag_of(mirror) == StatusLag(), what="all is pushed")
+        eventually(lambda: "replicas: 1" in files(there).get(DEPLOYMENT, ""), what="all is pushed")
         repo, head = there.repo, str(there.head)
         message = f"Record\n\nSource-Commit: {source.head}\nWriter: 0123/1\nEpoch: 7\n"
         theirs = commit_tree(repo, repo.commit(head).tree, [head, source.head], message, 1_800_000_000, REF, head)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from reconciler.plan.summary import Summary
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.signatures.own import CommitKey
+from reconciler.statusbranch import writer as writers
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.render import Files, Rendering
 from reconciler.statusbranch.stretches import Stretches
@@ -444,7 +447,9 @@ def test_who_is_begun_in_a_load_lets_it_go_first(
         recorded.append(mirror.repository.ref(STATUS_REF))
         return not ends or len(recorded) < 3
 
+    ticks = itertools.count(1000.0, 0.005)
     monkeypatch.setattr(under_way, "is_so", is_so)
+    monkeypatch.setattr(writers, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
     waits = replace(QUICK, together=0.001, loading=100.0 if ends else 0.02)
     writer = StatusWriter(store, mirror, waits, under_way=under_way)
     writer.start()
