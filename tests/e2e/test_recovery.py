@@ -230,7 +230,7 @@ def follows_what_heals(plane: Plane, eventually: Any) -> None:
     (clone.folder / BROKEN).unlink()
     clone.commit("heal the checkout")
     clone.push()
-    eventually(lambda: "True" in held(plane), 10, "the workspace is healed")
+    eventually(lambda: "True" in held(plane), 60, "the workspace is healed")
 
 
 # -- the world

@@ -90,7 +90,7 @@ class Plane:
                 raise PlaneError(f"`treeplane up` was not ready after {seconds:.0f} s: {said}")
             time.sleep(0.02)
 
-    def stop(self, number: signal.Signals = signal.SIGINT, seconds: float = 20) -> int | None:
+    def stop(self, number: signal.Signals = signal.SIGINT, seconds: float = 60) -> int | None:
         """Stop as Ctrl-C does, which reaches every process at once; SIGKILL for a crash of the first one alone.
 
         The exit code, negative for a signal; None if it did not run.
