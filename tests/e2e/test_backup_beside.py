@@ -94,8 +94,8 @@ def test_what_the_repository_did_not_take_comes_back_and_is_pushed_once_it_does(
     head = work.git("rev-parse", "HEAD").strip()
     eventually(lambda: mirror.git(*named).strip() == head, 60, f"{served} is recorded, and waits")
     uid = old.get(LATE)["metadata"]["uid"]
-    given = backed_up(old, tmp_path)
     recorded = mirror.git("rev-parse", "refs/treeplane/recorded").strip()
+    given = backed_up(old, tmp_path)
     old.stop()
     assert bare.git("rev-parse", "treeplane/status") == before
 

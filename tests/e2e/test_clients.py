@@ -50,7 +50,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
 @pytest.fixture(params=sorted(WORLDS))
 def world(request: pytest.FixtureRequest, served: Plane, tmp_path: Path, eventually: Any) -> World:
     found = World(served, WORLDS[request.param], tmp_path)
-    eventually(lambda: served.request("GET", f"{found.path}/api/v1/namespaces/default").status == 200)
+    eventually(lambda: served.request("GET", f"{found.path}/api/v1/namespaces/default").status == 200, 60)
     return found
 
 
@@ -127,8 +127,12 @@ def test_a_kopf_operator(world: World, operator: Process, eventually: Any) -> No
     eventually(lambda: now()["status"].get("updated/spec.task") == {"from": "dig", "to": "fly"}, 30, "the change")
     world.request("DELETE", f"{ROBOTS}/r")
     eventually(lambda: now() is None, 30, "the finalizer is taken away")
-    events = world.request("GET", "/api/v1/namespaces/default/events")["items"]
-    assert "Scrapped" in [event["reason"] for event in events]
+
+    def told() -> bool:
+        events = world.request("GET", "/api/v1/namespaces/default/events")["items"]
+        return "Scrapped" in [event["reason"] for event in events]
+
+    eventually(told, 30, "the event is there, which kopf writes when it comes to it")
 
 
 @pytest.fixture(scope="session")

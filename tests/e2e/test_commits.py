@@ -143,7 +143,7 @@ def test_kubectl_reads_a_workspace_as_a_commit_has_it(
     for words in (["delete", "cm", "said"], ["label", "cm", "said", "a=b"], ["create", "cm", "new"]):
         refused = past_says(*words)
         assert refused.returncode != 0 and "read only" in refused.stderr, (words, refused)
-    watched = past_says("get", "cm", "--watch-only", "--request-timeout=5s")
+    watched = past_says("get", "cm", "--watch-only", "--request-timeout=60s")
     assert "read only" in watched.stderr
     assert said(running) == "second"
 

@@ -50,7 +50,7 @@ def cluster(two_real_clusters: tuple[RealCluster, RealCluster]) -> Iterator[Real
     if not found.workloads:
         pytest.skip("KUBEBUILDER_ASSETS has no controller-manager, scheduler and kwok: no Deployment can run")
     yield found
-    mine = ["namespaces", "--ignore-not-found", "--timeout=60s"]
+    mine = ["namespaces", "--ignore-not-found", "--timeout=240s"]
     found.kubectl("delete", *mine, "-l", OURS)
     found.kubectl("delete", *mine, "treeplane-system", "web")
     found.kubectl("delete", "clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/managed-by=treeplane")

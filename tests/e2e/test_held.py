@@ -50,18 +50,17 @@ def test_a_broken_manifest_holds_its_own_workspace_alone(
 
     # The neighbour moves on.
     currency = ("get", "configmap", "checkout", "-n", "checkout", "-o", "jsonpath={.data.CURRENCY}")
-    eventually(lambda: server.kubectl(*currency, workspace="root:shop:checkout") == "CHF", 10)
+    eventually(lambda: server.kubectl(*currency, workspace="root:shop:checkout") == "CHF", 30)
     # The workspace stays, and says why: in its condition, where the server runs, and on the status branch.
-    condition = eventually(lambda: held(server, "web"), 10)
+    condition = eventually(lambda: held(server, "web"), 30)
     replicas = ("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}")
     assert server.kubectl(*replicas, workspace=WEB) == "2"
-    told = eventually(lambda: WEB in server.output() and server.output(), 10)
-    recorded = eventually(lambda: bad in source_commit(clone) and summary(clone, "web"), 10)
+    eventually(lambda: all(error in server.output() for error in errors[1:]), 30, "each error is printed")
+    recorded = eventually(lambda: bad in source_commit(clone) and summary(clone, "web"), 30)
     assert recorded["errors"] == errors[1:]
     assert recorded["served"] == recorded["origin"]
     for error in errors[1:]:
         assert error in condition
-        assert error in told
     # One that never had a good commit answers 503 with its errors; lists over many leave it out.
     answer = server.request("GET", "/clusters/root:shop:new/api/v1/configmaps")
     assert answer.status == 503
@@ -82,10 +81,11 @@ def test_a_broken_manifest_holds_its_own_workspace_alone(
     good = clone.commit("mend it")
     assert validate(clone.folder)[0] == 0
     clone.push()
-    eventually(lambda: server.kubectl(*replicas, workspace=WEB) == "4", 10)
-    eventually(lambda: not held(server, "web"), 10)
-    assert server.kubectl("get", "configmap", "app", "-o", "jsonpath={.data.a}", workspace="root:shop:new") == "1"
-    eventually(lambda: good in source_commit(clone) and "errors" not in summary(clone, "web"), 10)
+    eventually(lambda: server.kubectl(*replicas, workspace=WEB) == "4", 30)
+    eventually(lambda: not held(server, "web"), 30)
+    app = ("get", "configmap", "app", "-o", "jsonpath={.data.a}")
+    eventually(lambda: server.kubectl(*app, workspace="root:shop:new", check=False) == "1", 30)
+    eventually(lambda: good in source_commit(clone) and "errors" not in summary(clone, "web"), 30)
 
 
 def test_a_commit_without_workspaces_deletes_nothing(
@@ -97,13 +97,13 @@ def test_a_commit_without_workspaces_deletes_nothing(
     clone.git("rm", "-q", "-r", "workspaces")
     head = clone.commit("all gone")
     clone.push()
-    eventually(lambda: f"commit {head:.10} is held" in server.output(), 10)
+    eventually(lambda: f"commit {head:.10} is held" in server.output(), 30)
     clone.git("revert", "--no-edit", "HEAD")
     clone.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
     clone.edit("treeplane.yaml", "kind: Fleet", "kind: Fleets")
     head = clone.commit("three replicas of a broken fleet")
     clone.push()
-    eventually(lambda: f"commit {head:.10} is held" in server.output(), 10)
+    eventually(lambda: f"commit {head:.10} is held" in server.output(), 30)
     assert "treeplane.yaml:" in server.output()
     after = {key: item["metadata"]["uid"] for key, item in server.everything().items()}
     assert {key: after.get(key) for key in before} == before
@@ -111,7 +111,7 @@ def test_a_commit_without_workspaces_deletes_nothing(
     clone.commit("mended")
     clone.push()
     replicas = ("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}")
-    eventually(lambda: server.kubectl(*replicas, workspace=WEB) == "3", 10)
+    eventually(lambda: server.kubectl(*replicas, workspace=WEB) == "3", 30)
 
 
 def test_validate_tells_errors_from_wrong_usage(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_what_is_the_servers_follows_the_name_that_the_fleet_gives_it(
     config.write_text(config.read_text().replace("treeplane/status", "ops/state"))
     server = plane(example_fleet)
     work = server.clone(tmp_path / "fleet")
-    eventually(lambda: "refs/heads/ops/state" in work.git("ls-remote", "origin"), 20)
+    eventually(lambda: "refs/heads/ops/state" in work.git("ls-remote", "origin"), 60)
     refs = ("ops/state", "ops", "ops/state/x", "OPS/State", "treeplane/status", "treeplane")
     for ref in (*(f"refs/heads/{ref}" for ref in refs), "refs/treeplane/served", "refs/remotes/origin/ops/state"):
         with pytest.raises(PlaneError, match=r"written by the server alone|nothing else|hidden ref"):
@@ -132,7 +132,7 @@ def test_a_directory_that_moved_on_is_not_served_and_that_is_said(
     work.edit(DEPLOYMENT, "replicas: 2", "replicas: 9")
     work.commit("nine replicas")
     work.push()
-    eventually(lambda: server.get(web)["spec"]["replicas"] == 9, 10)
+    eventually(lambda: server.get(web)["spec"]["replicas"] == 9, 30)
     server.stop()
     server.start()
     assert "has changed since" not in server.output()

@@ -103,9 +103,9 @@ def test_by_helm_which_keeps_the_claim(
             "uid"
         ]
 
-    run(*install.split()[1:], "--wait", "--timeout", "60s")
+    run(*install.split()[1:], "--wait", "--timeout", "240s")
     before = claim()
     run("uninstall", "treeplane", "--namespace", "treeplane", "--wait")
     assert claim() == before
-    run(*install.split()[1:], "--wait", "--timeout", "60s")
+    run(*install.split()[1:], "--wait", "--timeout", "240s")
     assert claim() == before

@@ -39,7 +39,7 @@ class Health:
         tls = ssl.create_default_context(cafile=self._server.data / "apiserver.crt")
         while not self._ends.wait(0.05):
             for path in ("/livez", "/readyz"):
-                connection = http.client.HTTPSConnection("127.0.0.1", self._server.port, timeout=10, context=tls)
+                connection = http.client.HTTPSConnection("127.0.0.1", self._server.port, timeout=60, context=tls)
                 try:
                     connection.request("GET", path)
                     status: Any = connection.getresponse().status
@@ -83,7 +83,7 @@ def test_a_session(server: KcpPlane, eventually: Callable[..., Any]) -> None:
     pids = server.pids()
     assert len(pids) > 2
     assert server.stop(signal.SIGTERM) == 0
-    eventually(lambda: not alive(pids))
+    eventually(lambda: not alive(pids), 30)
 
     # It goes on where it was, and writes the kubeconfig where it is told to.
     mine = server.data.parent / "mine.kubeconfig"
@@ -144,5 +144,5 @@ def a_session(server: KcpPlane, eventually: Callable[..., Any]) -> None:
     def home() -> Any:
         return json.loads(run("kubectl", "get", "ws", "~", "-o", "json", "--server", root, token="ann-token"))
 
-    eventually(lambda: home()["status"]["phase"] == "Ready")
+    eventually(lambda: home()["status"]["phase"] == "Ready", 60)
     run("kubectl", "create", "configmap", "mine", "--server", home()["spec"]["URL"], token="ann-token")

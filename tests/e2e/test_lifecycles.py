@@ -69,7 +69,7 @@ def test_a_workspace_is_initialized_and_terminated_by_a_program(tmp_path: Path, 
         clone.write("workspaces/root/front/front.json", json.dumps(front))
         clone.commit("Open a shop")
         clone.push()
-        eventually(lambda: len(waiting(server, "initializing")) == 1)
+        eventually(lambda: len(waiting(server, "initializing")) == 1, 60)
         assert phase(server) == "Initializing"
         listed = server.kubectl("get", "ws", "-L", "tenancy.kcp.io/phase", workspace="root")
         assert listed.count("Initializing") == 2, listed
@@ -83,12 +83,12 @@ def test_a_workspace_is_initialized_and_terminated_by_a_program(tmp_path: Path, 
         clone.git("rm", "-rq", "workspaces/root/front")
         clone.commit("Close it")
         clone.push()
-        eventually(lambda: "Allow-Delete" in server.output())
+        eventually(lambda: "Allow-Delete" in server.output(), 60)
         [allowed] = set(re.findall(r"Allow-Delete: [0-9a-f]{40}", server.output()))
         clone.git("commit", "-q", "--allow-empty", "-m", "Allow it", "-m", allowed)
         clone.push()
-        eventually(lambda: len(waiting(server, "terminating")) == 1)
+        eventually(lambda: len(waiting(server, "terminating")) == 1, 60)
         assert phase(server) == "Terminating"
         finish(server, "terminating", "terminators")
-        eventually(lambda: server.request("GET", f"{WORKSPACES}/front").status == 404)
+        eventually(lambda: server.request("GET", f"{WORKSPACES}/front").status == 404, 60)
         assert waiting(server, "terminating") == []

@@ -109,13 +109,13 @@ def scene(plane: Callable[..., Plane], tmp_path: Path, eventually: Any) -> Itera
 
 @pytest.mark.slow
 def test_the_page_goes_as_it_is_printed(scene: Scene, eventually: Any) -> None:
-    before = eventually(scene.copies, 30, "the team's namespace has a copy")
+    before = eventually(scene.copies, 60, "the team's namespace has a copy")
     scene.type(*STEPS[: OPENED + 2])
-    eventually(lambda: len(scene.copies()) == len(before) + 1, 30, "the preview's namespace has a copy")
+    eventually(lambda: len(scene.copies()) == len(before) + 1, 60, "the preview's namespace has a copy")
     assert "previews/pr-7" in recorded(scene, eventually, "pr-7", there=True)
 
     scene.type(*STEPS[OPENED + 2 :])
-    eventually(lambda: scene.copies() == before, 30, "nothing of it is on the cluster")
+    eventually(lambda: scene.copies() == before, 60, "nothing of it is on the cluster")
     assert "previews" not in recorded(scene, eventually, "previews", there=False)
     assert "root:previews" not in scene.server.workspaces()
 
@@ -128,7 +128,7 @@ def recorded(scene: Scene, eventually: Any, name: str, *, there: bool) -> str:
         work.git("fetch", "--quiet")
         return work.git("ls-tree", "-r", "--name-only", "origin/treeplane/status", check=False)
 
-    eventually(lambda: (name in files()) is there and files(), 30, f"{name} is recorded: {there}")
+    eventually(lambda: (name in files()) is there and files(), 60, f"{name} is recorded: {there}")
     return files()
 
 
@@ -140,8 +140,8 @@ def test_a_pull_request_decides_on_its_own_preview_alone(scene: Scene, eventuall
     said = scene.job(7, {"web.yaml": APP, "placement.yaml": ELSEWHERE})
     assert "root:previews:pr-7 created" in said
     path = "/clusters/root:previews:pr-7/apis/scheduling.kcp.io/v1alpha1/placements"
-    eventually(lambda: phase(scene.server.get(f"{path}/preview")) == "Bound", 30, "its own Placement is bound")
-    assert phase(scene.server.get(f"{path}/elsewhere")) == "Pending"
+    eventually(lambda: phase(scene.server.get(f"{path}/preview")) == "Bound", 60, "its own Placement is bound")
+    eventually(lambda: phase(scene.server.get(f"{path}/elsewhere")) == "Pending", 60, "and the other one is not")
     said = scene.job(7, {"web.yaml": APP, "many.yaml": configmaps(60)})
     assert "workspace root:previews:pr-7 held" in said
     assert "may have 50" in said

@@ -52,7 +52,7 @@ def workspace(connection: Connection, parent: str, name: str, eventually: Any) -
         found = connection.request("GET", f"/clusters/{parent}{WORKSPACES}/{name}").body
         return bool(found["status"]["phase"] == "Ready")
 
-    eventually(ready, 20)
+    eventually(ready, 60)
 
 
 @pytest.fixture(params=["client", "kopf"])
@@ -74,7 +74,7 @@ def taken(connection: Connection, path: str, eventually: Any) -> None:
         "spec": {"reference": {"export": {"path": "root:wildwest", "name": "cowboys"}}},
     }
     made(connection, f"/clusters/{path}/apis/apis.kcp.io/v1alpha2/apibindings", binding)
-    eventually(lambda: connection.request("GET", f"/clusters/{path}{COWBOYS}").status == 200, 20)
+    eventually(lambda: connection.request("GET", f"/clusters/{path}{COWBOYS}").status == 200, 60)
 
 
 def cowboy(name: str, intent: str) -> Any:
@@ -103,7 +103,7 @@ def test_one_process_serves_all_consumers(
         return sorted((item.get("status") or {}).get("result", "") for item in found)
 
     wanted = sorted(f"Yeehaw, {path.replace(':', '-')}" for path in consumers)
-    eventually(lambda: results() == wanted and not controller.ended(), 60)
+    eventually(lambda: results() == wanted and not controller.ended(), 200)
     late = {"spec": {"intent": "sleep"}}
     answer = connection.request(
         "PATCH", f"/clusters/{consumers[7]}{COWBOYS}/{name}", late, "application/merge-patch+json"
@@ -114,5 +114,5 @@ def test_one_process_serves_all_consumers(
         found = connection.request("GET", f"/clusters/{consumers[7]}{COWBOYS}/{name}").body
         return str((found.get("status") or {}).get("result"))
 
-    eventually(lambda: now() == "Yeehaw, sleep", 20)
+    eventually(lambda: now() == "Yeehaw, sleep", 60)
     connection.close()

@@ -70,7 +70,7 @@ def served(plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eve
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["stopped", "killed"])
 def test_store_and_mirror_are_caches(served: Plane, eventually: Any, end: signal.Signals) -> None:
-    before, clusters, status = world(served), targets(served), status_of(repository_of(served))
+    before, clusters, status = world(served), copies(served), status_of(repository_of(served))
     served.stop(end)
     shutil.rmtree(served.data / "store")
     shutil.rmtree(served.data / "mirror")
@@ -81,7 +81,7 @@ def test_store_and_mirror_are_caches(served: Plane, eventually: Any, end: signal
     settled(served, repository_of(served), eventually)
     same(beating(world(served)), beating(before))
     # The clusters were in step: nothing was written to them. And nothing was left to say.
-    same(targets(served), clusters)
+    same(copies(served), clusters)
     assert status_of(repository_of(served)) == status
     follows_what_heals(served, eventually)
 
@@ -230,7 +230,7 @@ def follows_what_heals(plane: Plane, eventually: Any) -> None:
     (clone.folder / BROKEN).unlink()
     clone.commit("heal the checkout")
     clone.push()
-    eventually(lambda: "True" in held(plane), 10, "the workspace is healed")
+    eventually(lambda: "True" in held(plane), 60, "the workspace is healed")
 
 
 # -- the world

@@ -65,15 +65,23 @@ def standing_still(server: Plane, eventually: Any, roles: str = "all") -> psutil
         process.suspend()
         connection = server.connection(2)
         try:
-            return connection.request("POST", EVENTS, EVENT).status == 201
+            if connection.request("POST", EVENTS, EVENT).status == 201:
+                return True
         except OSError:
-            process.resume()
-            return False
+            pass
         finally:
             connection.close()
+        process.resume()
+        return False
 
     eventually(stopped, 60, "it stands still")
     return process
+
+
+def killed(process: psutil.Process) -> None:
+    """One that may have ended by itself since it was found."""
+    with suppress(psutil.NoSuchProcess):
+        process.kill()
 
 
 def push(clone: Clone, name: str) -> None:
@@ -130,9 +138,9 @@ def test_one_that_comes_back_after_another_took_its_roles_ends(served: Plane, tm
         eventually(lambda: is_served(served, "meanwhile"), 30, "the second loads")
         os.kill(first.pid, signal.SIGCONT)
         eventually(lambda: "another process has taken the role" in served.output(), 30, "it is told")
-        eventually(lambda: "the reconciler ended with 5" in served.output(), 10, "it ended")
+        eventually(lambda: "the reconciler ended with 5" in served.output(), 30, "it ended")
         # The next one waits: the second lives.
-        eventually(lambda: f"process {second.pid} has the role loading still" in served.output(), 30, "it waits")
+        eventually(lambda: f"process {second.pid} has the role loading still" in served.output(), 60, "it waits")
         assert f"kill -9 {second.pid}" in served.output()
         push(clone, "by-the-second")
         eventually(lambda: is_served(served, "by-the-second"), 30, "the second goes on")
@@ -148,9 +156,9 @@ def test_nobody_takes_the_roles_of_one_that_stands_still(served: Plane, tmp_path
     with another(served, first) as second:
         assert says(second, "trouble")["text"].startswith(f"process {first.pid} has the role loading still")
         first.kill()
-        says(second, "loaded")
+        # Either takes them: the second, or the one that is started for the first.
         push(clone, "second")
-        eventually(lambda: is_served(served, "second"), 30, "the second loads")
+        eventually(lambda: is_served(served, "second"), 60, "another one loads")
 
 
 def runs(server: Plane) -> bool:
@@ -221,7 +229,7 @@ def test_either_process_may_be_killed_at_any_time(apart: Plane, tmp_path: Path, 
         victim = there[chance.choice(sorted(there))]
         if chance.random() < 0.5:
             eventually(lambda number=number: is_served(apart, f"c{number}"), 60, "it is served")
-        victim.kill()
+        killed(victim)
         eventually(lambda number=number: is_served(apart, f"c{number}"), 60, "it is served, whoever was killed")
         eventually(lambda victim=victim: victim.pid not in {p.pid for p in reconcilers(apart).values()}, 30, "it ended")
     eventually(lambda: set(reconcilers(apart)) == {"all", REST}, 60, "both are there")
@@ -249,16 +257,16 @@ def test_a_commit_that_makes_a_fleet_large_is_loaded_whoever_is_killed(
     clone = server.clone(tmp_path / "work")
     before, chance = workspaces(server), random.Random(3)
     with pushing_many(clone) as head:
-        eventually(lambda: head in hosted_heads(server), 30, "it is pushed")
+        eventually(lambda: head in hosted_heads(server), 120, "it is pushed")
         for number in range(4):
-            eventually(lambda number=number: workspaces(server) >= before + number * MANY // 8, 60, "it goes on")
+            eventually(lambda number=number: workspaces(server) >= before + number * MANY // 8, 120, "it goes on")
             there = eventually(lambda: reconcilers(server), 30, "one is there to be killed")
             victim = there[chance.choice(sorted(there))]
-            victim.kill()
+            killed(victim)
             eventually(lambda victim=victim: not victim.is_running(), 30, "it ended")
-    eventually(lambda: workspaces(server) == before + MANY, 120, "all are there")
+    eventually(lambda: workspaces(server) == before + MANY, 240, "all are there")
     eventually(lambda: set(reconcilers(server)) == {"all", REST}, 60, "both are there")
-    eventually(lambda: source_commit(server) == head, 60, "all is recorded")
+    eventually(lambda: source_commit(server) == head, 120, "all is recorded")
     push(clone, "after")
     eventually(lambda: is_served(server, "after"), 30, "it is served")
 
@@ -280,4 +288,4 @@ def pushing_many(clone: Clone) -> Iterator[str]:
     clone.git("reset", "--quiet", "--hard")
     with subprocess.Popen([*git, "push", "--quiet"], env=environment(), stderr=subprocess.DEVNULL) as push:
         yield clone.git("rev-parse", "HEAD").strip()
-        assert push.wait(60) == 0
+        assert push.wait(240) == 0

@@ -126,7 +126,7 @@ def test_what_is_broken_is_told_by_the_server_and_by_what_it_leaves(
     assert re.match(r"remote +the fleet: no answer since \S+Z, it is asked again at \S+Z: ", said), said
     assert WEB in said
     # The data directory says the same, byte for byte.
-    assert eventually(lambda: ran("status", config=config) == ran("status", "--data-dir", data), 20)
+    assert eventually(lambda: ran("status", config=config) == ran("status", "--data-dir", data), 60)
     server.stop(signal.SIGKILL)
     assert eventually(lambda: ran("status", config=config)[0] == 3, 60)
     code, said = ran("status", "--data-dir", data, "-o", "json")
@@ -147,12 +147,13 @@ def test_a_tenant_is_told_of_his_workspace_alone(
     clone.commit("a tenant")
     clone.push()
     theirs = config_of(server, tmp_path / "tenant.config", token)
-    eventually(lambda: ran("status", config=theirs)[0] == 0, 30)
+    eventually(lambda: ran("status", config=theirs)[0] == 0, 60)
     clone.edit(DEPLOYMENT, "replicas: 2", "replicas: many")
     clone.edit(CHECKOUT, "kind: ConfigMap", "kind: ConfigMap\nkind: ConfigMap")
     clone.commit("break two")
     clone.push()
-    eventually(lambda: len(kinds(ran("status", "-o", "json", config=server.kubeconfig)[1])) >= 2, 20)
+    # Placements that nobody has looked at yet are told of, too.
+    eventually(lambda: kinds(ran("status", "-o", "json", config=server.kubeconfig)[1]).count("held") == 2, 60)
     code, said = ran("status", config=theirs)
     assert code == 1
     assert re.match(rf"held +{WEB}: ", said)

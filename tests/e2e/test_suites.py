@@ -73,7 +73,7 @@ def test_flux_server_side_apply(suite: Any, tmp_path: Path, eventually: Any) -> 
         (repository / name).parent.mkdir(parents=True, exist_ok=True)
         (repository / name).write_text(text)
     with Plane(repository, tmp_path / "server" / "data", "--workers", "2") as plane:
-        eventually(lambda: plane.request("GET", f"{PATH}/api/v1/namespaces/default").status == 200)
+        eventually(lambda: plane.request("GET", f"{PATH}/api/v1/namespaces/default").status == 200, 60)
         variables = {**World(plane, PATH, tmp_path).environment(), "USE_EXISTING_CLUSTER": "true"}
         command = [str(program), "-test.v", f"-test.skip={LEFT_OUT}"]
         result = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)

@@ -21,7 +21,7 @@ def clusters(two_real_clusters: tuple[RealCluster, RealCluster]) -> Iterator[tup
         pytest.skip("KUBEBUILDER_ASSETS has no controller-manager, scheduler and kwok: no Deployment can run")
     yield two_real_clusters
     for each in two_real_clusters:
-        each.kubectl("delete", "namespaces", "-l", "kcp.io/tenant-id", "--wait=false")
+        each.kubectl("delete", "namespaces", "-l", "kcp.io/tenant-id")
         each.kubectl("delete", "leases,serviceaccounts,roles,rolebindings", "-n", "treeplane-system", "--all")
         each.kubectl("delete", "clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/managed-by=treeplane")
 

