@@ -57,11 +57,7 @@ class FakeRenders:
         if self.away or request.directory in self.fails:
             return Rendered(fault="there is no program here", hint="put one here", lasting=False)
         if request.directory in self.slow:
-<<<<<<< HEAD
             assert self._go_on.wait(100)
-=======
-            assert self._go_on.wait(60)
->>>>>>> race-e1
         key = self.stamp, request.digest
         if key not in self._cache:
             self.asked.append(request.directory)
