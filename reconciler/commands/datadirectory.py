@@ -80,7 +80,7 @@ def _stopped(data_dir: Path) -> Complaint:
     """As far as it can be known why."""
     parts = ["no server runs on it: nobody has its lock, and what follows is how it stood last"]
     port = _port(data_dir)
-    by = holder(port) if port else ""
+    by = holder(port) if port else None
     if by:
         parts.append(f"its port {port} is taken by {by}")
     served = ServedAt.read(data_dir)

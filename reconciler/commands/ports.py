@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 _LISTEN = "0A"
 
 
-def holder(port: int) -> str:
-    """`name (pid 123)`, or "" where it cannot be told (another user's process, another system)."""
+class PortHolder(NamedTuple):
+    """A process that listens there."""
+
+    name: str
+    pid: int
+
+    def __str__(self) -> str:
+        return f"{self.name} (pid {self.pid})"
+
+
+def holder(port: int) -> PortHolder | None:
+    """None where it cannot be told (another user's process, another system)."""
     inodes = {
         fields[9]
         for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
@@ -17,13 +28,13 @@ def holder(port: int) -> str:
         if fields[3] == _LISTEN and int(fields[1].rpartition(":")[2], 16) == port
     }
     if not inodes:
-        return ""
+        return None
     wanted = {f"socket:[{inode}]" for inode in inodes}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if any(str(fd.readlink()) in wanted for fd in (process / "fd").iterdir()):
                 name = (process / "comm").read_text().strip()
-                return f"{name} (pid {process.name})"
+                return PortHolder(name, int(process.name))
         except OSError:
             continue
-    return ""
+    return None

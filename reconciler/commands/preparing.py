@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,9 +27,9 @@ from apiserver.storage.lmdb_soundness import NewerStore
 from reconciler.commands import addresses, forgeplaces, onefile
 from reconciler.commands.certificates import Certificates
 from reconciler.commands.failure import BUSY, Failure
-from reconciler.commands.ports import holder
+from reconciler.commands.ports import PortHolder, holder
 from reconciler.commands.remoteaccess import check_access
-from reconciler.commands.settings import Reconciling, UpSettings
+from reconciler.commands.settings import Address, Reconciling, UpSettings
 from reconciler.commands.source import Source, check, resolve
 from reconciler.forges.errors import NotSaid
 from reconciler.repository.errors import RepositoryError
@@ -38,6 +39,10 @@ from reconciler.signatures.own import CommitKey
 
 if TYPE_CHECKING:
     from reconciler.commands.externalca import ExternalAuthority
+
+_GRACE_SECONDS = 5.0
+"""That a worker may take beside its requests under way to notice that its parent has ended, and to end."""
+_LOOK_SECONDS = 0.05
 
 
 class PreparedServer(NamedTuple):
@@ -50,13 +55,14 @@ class PreparedServer(NamedTuple):
     new_keys: bool
 
 
-def prepare(settings: UpSettings) -> PreparedServer:
-    """In a data directory that nobody else uses. Raises Failure."""
+def prepare(settings: UpSettings, left: Collection[int] = ()) -> PreparedServer:
+    """In a data directory that nobody else uses. `left`: processes that an `up` before had, which may not have
+    ended yet where that was killed. Raises Failure."""
     common = settings.common
     new_keys = not Keys(common.keys_dir).ca.exists()
     onefile.keep(ServerSettings(common.data_dir, common.keys_dir).plugin_file)
     address = settings.starting.listen
-    listener = _listen(address.host, address.port)
+    listener = listening(address, left, settings.serving.shutdown_seconds + _GRACE_SECONDS)
     try:
         certificates = _certificates(settings)
         port = listener.getsockname()[1]
@@ -161,17 +167,28 @@ def _commit_key(settings: UpSettings) -> CommitKey:
         raise Failure(str(error)) from error
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        return listen(host, port)
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            raise Failure(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
-        who = holder(port)
-        by = f" by {who}" if who else ""
-        raise Failure(
-            f"{host}:{port} is taken{by}", "stop it, or choose another address with --listen HOST:PORT", BUSY
-        ) from error
+def listening(address: Address, left: Collection[int], seconds: float) -> socket.socket:
+    """A socket that listens there. Raises Failure where somebody else does, or still one of `left` after so long."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return listen(address.host, address.port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise Failure(f"cannot listen on {_shown(address)}: {error.strerror or error}") from error
+            by = holder(address.port)  # None: it may have ended just now
+            if time.monotonic() > deadline or (by.pid if by else 0) not in {0, *left} or not left:
+                raise _taken(address, by) from error
+        time.sleep(_LOOK_SECONDS)
+
+
+def _taken(address: Address, by: PortHolder | None) -> Failure:
+    said = f"{_shown(address)} is taken by {by}" if by else f"{_shown(address)} is taken"
+    return Failure(said, "stop it, or choose another address with --listen HOST:PORT", BUSY)
+
+
+def _shown(address: Address) -> str:
+    return f"{address.host}:{address.port}"
 
 
 def _remembered(settings: UpSettings) -> str:

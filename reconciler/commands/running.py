@@ -65,9 +65,11 @@ def run(settings: UpSettings, outlets: Outlets, ahead: ReconcilerAhead) -> None:
     with only_one(common.data_dir):
         require_recovered(common.data_dir)
         check_store(ServerSettings(common.data_dir, common.keys_dir).store_dir)
+        numbers = place.processes(common.data_dir / place.DIRECTORY)
+        left = [number for name, number in numbers.items() if name != tasks.UP]
         place.empty(common.data_dir)
         place.begin(common.data_dir, tasks.UP)
-        _Run(settings, prepare(settings), outlets, ahead).run()
+        _Run(settings, prepare(settings, left), outlets, ahead).run()
 
 
 class _Run:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.plane import COMMAND, Clone, Plane, environment
+from support.plane import COMMAND, Clone, Plane, environment, signalled
 
 WEB = "root:shop:web"
 DEPLOYMENT = "workspaces/root/shop/web/deployment.yaml"
@@ -63,6 +63,13 @@ def test_no_process_outlives_a_crash(plane: Callable[..., Plane], example_fleet:
     server.stop(signal.SIGKILL)
     eventually(lambda: not [pid for pid in processes if Path(f"/proc/{pid}").exists()], 60, "all have ended")
     server.start()
+    # Who is slow to notice has the port until then: a start waits for it.
+    slow = child(server, "apiserver")
+    os.kill(slow, signal.SIGSTOP)
+    server.stop(signal.SIGKILL)
+    threading.Timer(1, signalled, (slow, signal.SIGCONT)).start()
+    server.start()
+    assert not Path(f"/proc/{slow}").exists()
     assert server.kubectl("get", "deployment", "web", "-o", "name", workspace=WEB) == "deployment.apps/web\n"
     # And as a service is stopped.
     processes = server.pids()

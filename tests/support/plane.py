@@ -12,7 +12,6 @@ import os
 import shlex
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -81,8 +80,6 @@ class Plane:
         log = folder / "treeplane.log"
         self._log_start = log.stat().st_size if log.exists() else 0
         deadline = time.monotonic() + seconds
-        while self._is_left_behind() and time.monotonic() < deadline:
-            time.sleep(0.02)
         self._process = Process(self.words(), folder, environment())
         while not self._serves():
             if self._process.ended():
@@ -117,16 +114,6 @@ class Plane:
         """What this run of it has printed so far."""
         log = self.data.parent / "treeplane.log"
         return log.read_bytes()[self._log_start :].decode(errors="replace") if log.exists() else ""
-
-    def _is_left_behind(self) -> bool:
-        """Whether a worker still has the port whose `up` was killed: it ends as soon as it notices."""
-        with socket.socket() as asked:
-            asked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                asked.bind(("127.0.0.1", self.port))
-            except OSError:
-                return True
-        return False
 
     def _serves(self) -> bool:
         said = self.output()
