@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from realclusters.processes import free_ports
 from support.plane import COMMAND, Clone, Plane, PlaneError, environment
+from support.promptness import promptly
 
 WEB = "root:shop:web"
 DEPLOYMENT = "workspaces/root/shop/web/deployment.yaml"
@@ -41,15 +42,19 @@ def test_a_bare_repository(
 ) -> None:
     server = plane(bare.folder)
     assert not server.clone_words()  # one clones it where it is
-    work.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
-    head = work.commit("three replicas")
-    work.push()
-    noticed(server, head, eventually)
-    eventually(lambda: recorded(bare) == head, 30, "the status branch is there")
+    first = work.git("rev-parse", "HEAD").strip()
+
+    def push(number: int) -> None:
+        work.edit(DEPLOYMENT, f"replicas: {number + 2}", f"replicas: {number + 3}")
+        work.commit(f"{number + 3} replicas")
+        work.push()
+
+    replicas = 3 + promptly(2, push, lambda _: noticed(server, at(work), eventually), "what is pushed is served")
+    eventually(lambda: recorded(bare) == at(work), 30, "the status branch is there")
     assert sorted(bare.git("for-each-ref", "--format=%(refname)").split()) == ["refs/heads/main", STATUS]
 
     # Also by packed refs, several commits at once and a merge.
-    work.git("switch", "--quiet", "--create", "topic", "HEAD~1")
+    work.git("switch", "--quiet", "--create", "topic", first)
     work.edit("workspaces/root/shop/web/config.yaml", "search,wishlist", "search")
     work.commit("fewer features")
     work.git("switch", "--quiet", "main")
@@ -61,7 +66,8 @@ def test_a_bare_repository(
     eventually(lambda: server.get(features)["data"]["FEATURES"] == "search", 30)
     found = server.get(features)["metadata"]["annotations"]["treeplane.dev/source-commit"]
     assert found == merged  # the first-parent commit with which it came
-    assert server.get(f"/clusters/{WEB}/apis/apps/v1/namespaces/default/deployments/web")["spec"]["replicas"] == 3
+    web = server.get(f"/clusters/{WEB}/apis/apps/v1/namespaces/default/deployments/web")
+    assert web["spec"]["replicas"] == replicas
 
 
 def test_a_work_tree_stays_the_users(plane: Callable[..., Plane], work: Clone, eventually: Any) -> None:
@@ -78,16 +84,21 @@ def test_a_work_tree_stays_the_users(plane: Callable[..., Plane], work: Clone, e
 
     # Committing is enough.
     (work.folder / "notes.txt").unlink()
-    head = work.commit("seven replicas")
-    noticed(server, head, eventually)
-    eventually(lambda: recorded(work) == head, 30)
+
+    def commit(number: int) -> None:
+        if number:
+            work.edit(DEPLOYMENT, f"replicas: {number + 6}", f"replicas: {number + 7}")
+        work.commit(f"{number + 7} replicas")
+
+    last = 7 + promptly(2, commit, lambda _: noticed(server, at(work), eventually), "what is committed is served")
+    eventually(lambda: recorded(work) == at(work), 30)
     assert work.git("status", "--porcelain") == ""
 
     # An amended commit is followed as a difference of two trees.
     uid = server.get(deployment)["metadata"]["uid"]
-    work.edit(DEPLOYMENT, "replicas: 7", "replicas: 5")
+    work.edit(DEPLOYMENT, f"replicas: {last}", "replicas: 5")
     work.git("commit", "--quiet", "--all", "--amend", "--message", "five replicas")
-    amended = work.git("rev-parse", "HEAD").strip()
+    amended = at(work)
     eventually(lambda: server.get(deployment)["spec"]["replicas"] == 5, 30)
     assert server.get(deployment)["metadata"]["uid"] == uid
     eventually(lambda: recorded(work) == amended, 30)
@@ -204,6 +215,10 @@ def noticed(server: Plane, head: str, eventually: Any, seconds: float = 30) -> N
         return bool(web["metadata"]["annotations"]["treeplane.dev/source-commit"] == head)
 
     eventually(served, seconds, "the commit is served")
+
+
+def at(work: Clone) -> str:
+    return work.git("rev-parse", "HEAD").strip()
 
 
 def recorded(repository: Clone) -> str:
