@@ -14,7 +14,6 @@ import pytest
 
 from apiserver.endpoints import gitbody, gitservice
 
-IMPATIENT = pytest.mark.parametrize("running", [{"stall_seconds": 1.0}], indirect=True)
 SMALL = pytest.mark.parametrize("running", [{"max_push_mib": 1}], indirect=True)
 
 
@@ -102,14 +101,14 @@ def test_a_client_that_is_killed_in_the_middle(
     assert left_behind(running) == []
 
 
-@IMPATIENT
 @pytest.mark.parametrize("kind", ABORTED)
 def test_a_client_that_stands_still(running: Any, large: Path, tmp_path: Path, eventually: Any, kind: str) -> None:
     words = [running.repository if word == "URL" else word for word in ABORTED[kind]]
     with client(running, large if kind == "push" else tmp_path, *words) as process:
         eventually(lambda: len(serving(running)) > 1, 20, "git serves it, with a child")
         os.killpg(process.pid, signal.SIGSTOP)
-        eventually(lambda: not serving(running), 20, "nothing of git is left")
+        running.hurry(stall_seconds=1.0)
+        eventually(lambda: not serving(running), 30, "nothing of git is left")
         os.killpg(process.pid, signal.SIGCONT)
         assert process.wait(30) != 0
 
@@ -156,11 +155,11 @@ def test_a_push_whose_body_ends_too_early(running: Any, work: Path, eventually: 
     assert running.git(work, "ls-remote", running.repository, "refs/heads/early").stdout == ""
 
 
-@IMPATIENT
 @pytest.mark.parametrize("service", ["receive-pack", "upload-pack"])
 def test_a_body_that_stalls(running: Any, work: Path, eventually: Any, service: str) -> None:
     asking = begin(running, 1000, service)
     asking.send(b"00")
+    running.hurry(stall_seconds=1.0)
     with pytest.raises((ConnectionError, http.client.HTTPException)):
         asking.getresponse()
     asking.close()
