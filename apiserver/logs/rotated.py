@@ -25,13 +25,9 @@ class RotatedFile:
 
     def append(self, lines: bytes, *, durable: bool = False) -> None:
         """`durable`: it is on the disk when this returns. Raises OSError."""
-        handle = self._locked()
+        handle = self._with_room(len(lines))
         try:
             size = os.fstat(handle).st_size
-            if size and size + len(lines) > self.most:
-                self._set_aside()
-                os.close(handle)
-                handle, size = self._locked(), 0
             lines = self._whole(handle, size) + lines
             while lines:
                 lines = lines[os.write(handle, lines) :]
@@ -49,6 +45,21 @@ class RotatedFile:
                 yield self._aside(number)
         if self.path.exists():
             yield self.path
+
+    def _with_room(self, count: int) -> int:
+        """As _locked, of a file that takes so many bytes more, or is empty. Where a full one is set aside, others may
+        have appended to the next one before it is locked here."""
+        while True:
+            handle = self._locked()
+            try:
+                size = os.fstat(handle).st_size
+                if not size or size + count <= self.most:
+                    return handle
+                self._set_aside()
+            except OSError:
+                os.close(handle)
+                raise
+            os.close(handle)
 
     def _locked(self) -> int:
         """Open, and nobody else appends until it is closed."""

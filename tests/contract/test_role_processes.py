@@ -36,7 +36,7 @@ lock = RoleLock(folder / "roles", "loading")
 if not lock.take(wait=False):
     print("waits for", lock.whose().split()[0], flush=True)
     lock.take()
-child = subprocess.Popen(["sleep", "60"])
+child = subprocess.Popen(["sleep", "3600"])
 store = opener(folder / "store", sync=False)
 role = Role("loading", take(store, ["loading"]))
 mine = role.on(store)
@@ -172,6 +172,6 @@ def test_who_stood_still_while_another_took_over_writes_nothing_and_ends(
     first.tell("first again")
     first.popen.send_signal(signal.SIGCONT)
     assert first.says() == ["the", "role", "loading", "is", "another", "process's", "by", "now"]
-    assert first.popen.wait(10) == 5
+    assert first.popen.wait(60) == 5
     assert value(opened()) == b"second"
     second.write("third")

@@ -126,7 +126,7 @@ def test_another_process_sees_a_write_and_is_rung(
             other.stdin.write(name + "\n")
             other.stdin.flush()
             while not store.changes(start):  # a late ring for a write before may come first
-                assert rung.wait(5), "not rung"
+                assert rung.wait(60), "not rung"
                 rung.clear()
             [change] = store.changes(start)
             assert change.key == Key("new.example.io", "c", "", name)
@@ -134,7 +134,7 @@ def test_another_process_sees_a_write_and_is_rung(
             [mine] = store.write(Put(Key("mine", "c", "", name), b"")).result()
             assert mine == change.revision + 1
         other.stdin.close()
-        assert other.wait(10) == 0
+        assert other.wait(60) == 0
 
 
 def test_a_very_long_directory_has_a_doorbell_too(
@@ -145,8 +145,8 @@ def test_a_very_long_directory_has_a_doorbell_too(
     rung = threading.Event()
     store.subscribe(rung.set)
     with child(WRITE, implementation, tmp_path / name) as other:
-        other.communicate("a\n", timeout=10)
-        assert rung.wait(5)
+        other.communicate("a\n", timeout=60)
+        assert rung.wait(60)
 
 
 def test_what_was_acknowledged_survives_kill(
@@ -229,16 +229,21 @@ def test_writers_in_two_processes_do_not_collide(
         mine = [store.write(Put(Key("mine", "c", "", f"{n}"), b"")).result()[0] for n in range(300)]
         theirs = [int(other.stdout.readline()) for _ in range(300)]
         other.stdin.close()
-        other.wait(10)
+        other.wait(60)
     assert sorted(mine + theirs) == list(range(start + 1, start + 601))
     assert [c.revision for c in store.changes(start)] == sorted(mine + theirs)
 
 
-def test_an_idle_subscriber_sleeps(store: Store) -> None:
+def test_an_idle_subscriber_sleeps(store: Store, eventually: Callable[..., object]) -> None:
+    """In the best half second of some: threads that other tests left here may work in one."""
     store.subscribe(lambda: None)
-    before, began = time.process_time(), time.monotonic()
-    threading.Event().wait(0.5)
-    assert time.process_time() - before < 0.1 * (time.monotonic() - began)
+
+    def is_idle() -> bool:
+        before, began = time.process_time(), time.monotonic()
+        threading.Event().wait(0.5)
+        return time.process_time() - before < 0.1 * (time.monotonic() - began)
+
+    eventually(is_idle)
 
 
 def test_what_another_process_clears_is_gone_here(
@@ -249,7 +254,7 @@ def test_what_another_process_clears_is_gone_here(
     [before] = store.write(Put(key, b"1")).result()
     store.subscribe(rung.set)
     with child(CLEAR, implementation, tmp_path / "store") as other:
-        assert int(other.communicate(timeout=20)[0]) == store.revision() > before
-    assert rung.wait(5)
+        assert int(other.communicate(timeout=60)[0]) == store.revision() > before
+    assert rung.wait(60)
     assert store.get(key) is None
     assert store.write(Put(key, b"2")).result() == [store.revision()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from apiserver.auth.rbac import Authorizer
+from apiserver.endpoints import commitviews
 from apiserver.endpoints.commitasking import KEPT, LONGEST, MARK, CommitFilled, CommitQuestion, told
 from apiserver.endpoints.commitviews import OPEN, CommitViews
 from apiserver.endpoints.realms import Realm
@@ -100,7 +102,9 @@ def past(api: Any, tmp_path: Path) -> Past:
 Run = Callable[[Any], Any]
 
 
-def test_it_is_read_as_the_commit_has_it(past: Past, run: Run) -> None:
+def test_it_is_read_as_the_commit_has_it(past: Past, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commitviews, "_FRESH", math.inf)  # after that it would be asked again
+
     async def scenario() -> None:
         async with past.answering():
             found = await past.api.get(OLD)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from apiserver.logs import outlets
 from apiserver.logs.lines import LogLines
 from apiserver.logs.outlets import Outlet, Outlets
 from apiserver.logs.records import LogHandler
@@ -24,20 +25,26 @@ begin("nobody")
 """
 
 
+@pytest.fixture(autouse=True)
+def _nothing_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that ends waits for two seconds until all is written, a test until it is."""
+    monkeypatch.setattr(outlets, "_LAST_SECONDS", 60.0)
+
+
 @pytest.fixture
 def said(tmp_path: Path) -> Iterator[Callable[[str], list[dict[str, object]]]]:
     """What is logged by a child that runs some code, as JSON."""
     file = RotatedFile(tmp_path / "log", 1 << 20, 1)
 
     def run(code: str, level: str = "info") -> list[dict[str, object]]:
-        outlets = Outlets(level, "json", file)
-        outlets.begin("up")
+        made = Outlets(level, "json", file)
+        made.begin("up")
         try:
-            with outlets.child("api-1") as outlet:
+            with made.child("api-1") as outlet:
                 process = child(code, outlet)
             process.wait(60)
         finally:
-            outlets.close()
+            made.close()
         return [json.loads(line) for each in file.files() for line in each.read_text().splitlines()]
 
     return run
@@ -146,8 +153,8 @@ def test_of_what_happens_again_and_again_there_are_some_and_a_count() -> None:
 
 def test_a_file_that_cannot_be_written_ends_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "log").mkdir()
-    outlets = Outlets("info", "text", RotatedFile(tmp_path / "log", 100, 1))
-    outlets.begin("up")
+    made = Outlets("info", "text", RotatedFile(tmp_path / "log", 100, 1))
+    made.begin("up")
     logging.getLogger("apiserver").warning("x")
-    outlets.close()
+    made.close()
     assert "the log is not written" in capfd.readouterr().err

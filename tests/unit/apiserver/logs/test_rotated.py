@@ -45,6 +45,24 @@ def test_several_that_append_lose_nothing(tmp_path: Path) -> None:
         assert [line for line in found if line.startswith(b"%d " % writer)] == lines[100 * writer : 100 * writer + 100]
 
 
+def test_who_sets_a_full_file_aside_is_not_always_the_first_to_append_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one that waited for the lock may be, and leave no room in it, or half a line."""
+    file, other = RotatedFile(tmp_path / "log", 10, 2), RotatedFile(tmp_path / "log", 10, 2)
+    file.append(b"aaaaaa\n")
+    set_aside = RotatedFile._set_aside
+
+    def overtaken(self: RotatedFile) -> None:
+        monkeypatch.undo()
+        set_aside(self)
+        other.append(b"bbbbbb\n")
+
+    monkeypatch.setattr(RotatedFile, "_set_aside", overtaken)
+    file.append(b"cccccc\n")
+    assert [each.read_bytes() for each in file.files()] == [b"aaaaaa\n", b"bbbbbb\n", b"cccccc\n"]
+
+
 def test_half_a_line_stays_one_by_itself(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b'{"half":')
     RotatedFile(tmp_path / "log", 100, 1).append(b"whole\n")

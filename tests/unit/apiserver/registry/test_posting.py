@@ -77,16 +77,16 @@ def test_one_who_answers_drop_by_drop_is_left_in_time(tmp_path: Path, drop: byte
         with pytest.raises(Failed, match="deadline exceeded"):
             target = PostTarget(f"https://127.0.0.1:{hook.port}/", ca=hook.keys.ca.read_bytes())
             post(Outbound(["127.0.0.0/8"]), target, b"{}", seconds=0.5)
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < posting.SECONDS
     finally:
         hook.close()
 
 
 def test_a_request_in_two_pieces_does_not_wait_for_an_acknowledgement(tmp_path: Path) -> None:
-    hook = Liar(tmp_path, lambda asked: asked.ended.wait(5))
+    hook = Liar(tmp_path, lambda asked: asked.ended.wait(60))
     try:
         context = trusting(hook.keys.ca.read_bytes())
-        with Outbound(["127.0.0.0/8"]).secured(context, "127.0.0.1", hook.port, time.monotonic() + 5) as secured:
+        with Outbound(["127.0.0.0/8"]).secured(context, "127.0.0.1", hook.port, time.monotonic() + 60) as secured:
             assert secured.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     finally:
         hook.close()

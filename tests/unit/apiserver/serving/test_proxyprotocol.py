@@ -158,8 +158,9 @@ async def who(scope: Any, receive: Any, send: Any) -> None:
 
 
 PROXY = "127.0.0.2"
-SETTINGS = {"proxy_networks": (f"{PROXY}/32",), "app": who, "head_seconds": 0.8}
+SETTINGS = {"proxy_networks": (f"{PROXY}/32",), "app": who}
 proxied = pytest.mark.parametrize("running", [SETTINGS], indirect=True)
+quick = pytest.mark.parametrize("running", [{**SETTINGS, "head_seconds": 0.8}], indirect=True)
 SAID = text(IPv4Address("203.0.113.7"), IPv4Address("192.0.2.1"), 4711, 6443)
 NEWER = binary(IPv6Address("2001:db8::7"), IPv6Address("2001:db8::1"), 4711, 6443, b"\x04\0\x03xxx")
 
@@ -253,7 +254,7 @@ def test_without_the_option_nobody_may_say_it(running: Any) -> None:
         asked(running, connection)
 
 
-@proxied
+@quick
 @pytest.mark.parametrize("sent", [b"", b"PROXY ", SAID[:-1], NEWER[:20], SAID, SAID + b"\x16\x03\x01"])
 def test_what_is_cut_off_or_never_ends_is_let_go(running: Any, eventually: Any, sent: bytes) -> None:
     """Header and handshake have one deadline."""

@@ -82,7 +82,7 @@ def test_it_is_written_down_before_the_pusher_hears_of_it(running: Any, clone: P
         assert "under way" in found.words
         assert "unpack ok" not in (clone.parent / "trace").read_text()
         word.write("go\n")
-    pushing.join(30)
+    pushing.join(60)
     assert done[0].returncode == 0, done[0].stderr
     (found,) = listed()
     assert (found.result, found.words) == ("accepted", "seen")
@@ -217,7 +217,7 @@ def test_a_server_that_is_killed_leaves_the_beginning(
             # Neither git nor its hook, which go on, has the port.
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection(("127.0.0.1", settings.port), 10)
-            pushing.join(30)
+            pushing.join(60)
     finally:
         worker.kill()
         worker.wait(30)

@@ -8,8 +8,8 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +51,12 @@ def settings(tmp_path: Path, listener: socket.socket) -> ServerSettings:
 
 
 @pytest.fixture
-def worker(settings: ServerSettings, listener: socket.socket) -> Iterator[Callable[[], Worker]]:
+def worker(settings: ServerSettings, listener: socket.socket) -> Iterator[Callable[..., Worker]]:
+    """Starts one, with other settings if need be."""
     started: list[Worker] = []
 
-    def start() -> Worker:
-        started.append(spawn(settings, listener))
+    def start(**others: Any) -> Worker:
+        started.append(spawn(replace(settings, **others), listener))
         return started[-1]
 
     yield start
@@ -104,13 +105,11 @@ def test_a_watch_ends_cleanly_at_sigterm(settings: ServerSettings, worker: Any) 
 
 
 def test_a_client_that_does_not_listen_holds_nobody_up(settings: ServerSettings, worker: Any) -> None:
-    process = worker()
+    process = worker(shutdown_seconds=600)
     with asked(settings, "/readyz") as answer:
         answer.read()  # and the connection is kept for later
-        began = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
-    assert time.monotonic() - began < settings.shutdown_seconds - 1
 
 
 def test_two_workers_share_the_socket(settings: ServerSettings, worker: Any) -> None:
@@ -154,16 +153,14 @@ def test_a_worker_that_waits_for_a_commit_ends_all_the_same(
 
     writing = threading.Thread(target=write)
     writing.start()
-    eventually(lambda: waiting(store), 20, "the write waits")
-    began = time.monotonic()
+    eventually(lambda: waiting(store), 60, "the write waits")
     if how == "SIGTERM":
         process.send_signal(signal.SIGTERM)
     else:
         process.stdin.close()
-    process.wait(30)
-    writing.join(10)
+    process.wait(20)
+    writing.join(60)
     store.close()
-    assert time.monotonic() - began < settings.shutdown_seconds + 5
 
 
 def test_sigterm_while_starting(worker: Any) -> None:

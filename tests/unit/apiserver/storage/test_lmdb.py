@@ -274,7 +274,7 @@ def test_without_a_doorbell_changes_are_looked_for(tmp_path: Path) -> None:
         "store.close()\n"
     )
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, cwd=Path(__file__).parents[4])
-    assert rung.wait(5)
+    assert rung.wait(60)
     store.close()
 
 

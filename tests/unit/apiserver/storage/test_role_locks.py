@@ -50,7 +50,7 @@ def test_who_waited_for_a_file_that_was_taken_away_has_the_one_that_stands_there
     eventually(lambda: f"{file.stat().st_ino}" in Path("/proc/locks").read_text() and _waiters(file) == 1)
     file.unlink()
     first.end()
-    thread.join(10)
+    thread.join(60)
     assert not last.take(wait=False)
     waiting.end()
 
