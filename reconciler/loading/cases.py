@@ -92,7 +92,7 @@ class Cases:
         recorded, served, claims = self._recorded(path, directory)
         moment, tree, kept, behind = target.moment, target.tree, self._kept.of(path), NONE
         stood = directory.directory if directory is not None else record.directory if record is not None else ""
-        grafts = self._as_it_was(recorded, stood)
+        grafts = self._as_it_was(recorded, path, stood)
         if served:
             moment = self._site.moments.at(served, moment.time)
             tree = self._site.trees.at(moment.commit, claims, grafts)
@@ -131,13 +131,13 @@ class Cases:
         )
         return self._elsewhere.applied(case)
 
-    def _as_it_was(self, recorded: Recorded | None, directory: str) -> Grafts | None:
+    def _as_it_was(self, recorded: Recorded | None, path: str, directory: str) -> Grafts | None:
         """Of one that is brought back and stood in a tenant's repository: as that had it then, its workspace.yaml
         included."""
         if recorded is None or not was_served(recorded) or not recorded.summary.source:
             return None
         known = {**recorded.summary.source, "commit": str(recorded.summary.content)}
-        return self._site.trees.served_with(known, directory)
+        return self._site.trees.served_with(known, path, directory)
 
     def trespassed(self, path: str) -> Trespasses:
         """What was done to a workspace without a right, by this commit or before, as far as nobody allows it."""

@@ -18,6 +18,7 @@ from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Put, Store
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.fleet import fleet_id
+from reconciler.layout.grafts import BORDER, OF
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import behind, case
 from reconciler.loading.ahead import Ahead
@@ -71,6 +72,7 @@ class FirstLoad:
         known = replace(fleet, claims=fleet.claims or facts.claims, grafts=fleet.grafts or facts.grafts)
         if recorded is not None:
             made.trees.known = directories_in(recorded, made.trees.at(commit).folder)
+            made.trees.displaced = partial(displaced_in, recorded)
         made.trees.stand(known)
         config, problems = made.whole.config(commit) if fleet.commit or recorded else made.whole.first_config(commit)
         if config is not None and made.gate is not None and not (fleet.commit or made.branch.takes(head)):
@@ -148,6 +150,13 @@ def directories_in(recorded: RecordedFleet, folder: str) -> Callable[[str, str, 
                 yield joined(folder, format.directory_in_git(place))
 
     return known
+
+
+def displaced_in(recorded: RecordedFleet, cluster: str) -> dict[str, str]:
+    """See Trees.displaced, by what the status branch has."""
+    found = ((path, summary.source) for path, summary in recorded.apart())
+    ours = ((path, source) for path, source in found if source.get(OF) == cluster)
+    return {path: source.get("path", "").removeprefix(f"{source.get(BORDER, '')}/") for path, source in ours}
 
 
 def is_lost(store: Store, recorded: RecordedFleet, trees: Trees) -> bool:

@@ -114,7 +114,7 @@ def new_record(
         head=case.moment.commit if served else NONE,
         origin=origin,
         origin_time=known or moment.time,
-        directory=case.directory.directory if case.directory else "",
+        directory=case.stands,
         shard=shard,
     )
 

@@ -67,7 +67,7 @@ class ServedTrees:
 
     def _grafts(self, record: WorkspaceRecord, at: CommitRef) -> Grafts | None:
         """In which one that stands in a tenant's repository is there as it is served; None where that is no matter."""
-        return self._trees.served_with(record.source, record.directory, at) if record.source else None
+        return self._trees.served_with(record.source, record.path, record.directory, at) if record.source else None
 
     def commit(self, record: WorkspaceRecord) -> CommitRef:
         """The commit that has a workspace which is not held: the served one, or one that was never finished."""
@@ -110,6 +110,6 @@ class ServedTrees:
         return record.head if same else at, claims
 
     def _files(self, record: WorkspaceRecord, at: CommitRef, claims: Mapping[str, str]) -> list[tuple[str, TreeEntry]]:
-        tree = self._trees.at(at, claims, self._trees.served_with(record.source, record.directory))
+        tree = self._trees.at(at, claims, self._trees.served_with(record.source, record.path, record.directory))
         found = tree.find(record.path, record.directory)
         return [*tree.files(found)] if found is not None else []

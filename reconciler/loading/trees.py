@@ -11,7 +11,7 @@ from apiserver.model.commits import NONE, CommitRef
 from apiserver.registry.tree import FleetRecord
 from reconciler.layout.contenttree import ContentTree
 from reconciler.layout.errors import BadFile
-from reconciler.layout.grafts import NO_GRAFTS, OF, Graft, GraftKey, Grafts
+from reconciler.layout.grafts import BORDER, NO_GRAFTS, OF, Graft, GraftKey, Grafts
 from reconciler.layout.grouping import Grouping
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.layout.workspace import declaration
@@ -37,6 +37,8 @@ class Trees:
     `grafts`: what tenants' repositories have below their workspaces, as it is served. `known`: the directories of
     workspaces that are known to be below one (its logical cluster and directory) in a tenant's repository (its name);
     asked where nothing of that is here. Those that are served from another one, which the source was before, are none.
+    `displaced`: by their paths the workspaces below that one there whose directories are others' by now, and where in
+    its content those are; asked as well where nothing is here.
     """
 
     def __init__(self, repositories: Repositories) -> None:
@@ -49,6 +51,7 @@ class Trees:
         self._here: set[CommitRef] = set()
         self._recorded: Said = {}
         self.known: Callable[[str, str, str], Iterable[str]] = lambda *_: ()
+        self.displaced: Callable[[str], Mapping[str, str]] = lambda _: {}
         self.claims, self.grafts = MappingProxyType({}), NO_GRAFTS
         self._carried: dict[CommitRef, Grafts] = {}
 
@@ -86,39 +89,61 @@ class Trees:
         found = (self.graft(each) for each in (self._with_cluster(of, said[of]) for of in said))
         return Grafts({graft.directory: graft for graft in found}, self._has_source)
 
-    def graft(self, said: Mapping[str, str]) -> Graft:
-        """`said`: see FleetRecord.grafts, with the logical cluster."""
+    def graft(self, said: Mapping[str, str], of: Callable[[frozenset[str]], frozenset[str]] = frozenset) -> Graft:
+        """`said`: see FleetRecord.grafts, with the logical cluster. `of`: of the directories that are known those that
+        count, where nothing is here."""
         commit, directory, theirs = commits.parse(said["commit"]), said["directory"], said.get("path", "")
         if self._is_here(commit):
             return Graft(directory, GraftKey(commit, theirs), said, lambda: self._content(commit))
-        known = frozenset(self.known(said[OF], directory, commit.repository))
+        known = of(frozenset(self.known(said[OF], directory, commit.repository)))
         return Graft(directory, GraftKey(commit, theirs, known), said, None)
 
-    def served_with(self, source: Mapping[str, str], directory: str, commit: CommitRef = NONE) -> Grafts:
+    def served_with(self, source: Mapping[str, str], path: str, directory: str, commit: CommitRef = NONE) -> Grafts:
         """Those of a commit of the fleet (NONE: the standing ones), but that a workspace in a tenant's repository is
-        there as it is served. `source`: what its record says; `directory`: its own, as of the fleet's tree."""
+        there as it is served. `source`: what its record says; `directory`: its own, as of the fleet's tree, or none of
+        that where it is another's by now."""
         grafts = self.at_commit(commit)
         graft = grafts.of(source.get(OF, ""))
-        if graft is None or not directory.startswith(f"{graft.directory}/"):
+        if graft is None:
             return grafts
-        below = directory[len(graft.directory) :]
-        theirs = f"/{source.get('path', '')}".removesuffix(below).removeprefix("/")
+        if directory.startswith(f"{graft.directory}/"):
+            theirs = f"/{source.get('path', '')}".removesuffix(directory[len(graft.directory) :]).removeprefix("/")
+        elif (border := source.get(BORDER)) is not None:
+            theirs = border
+        else:
+            return grafts
         if (str(graft.key.commit), graft.key.theirs) == (source.get("commit"), theirs) or "commit" not in source:
             return grafts
-        return grafts.with_(self.graft({**graft.said, **source, "path": theirs}))
+        return grafts.with_(self._as_then({**graft.said, **source, "path": theirs}, path))
 
     def since(self, commit: CommitRef, path: str, here: WorkspaceTree, border: str | None = None) -> Grafts:
         """The standing ones, but that of the workspace which the one at `path` is below, as that commit has it. `here`:
         the tree in which it stands; `border`: the path of the source then, None: as now."""
-        above, graft = paths.parent(path), None
-        while above is not None and graft is None:
-            place = here.plain.find(above)
-            graft = self.grafts.by_directory.get(place.directory) if place is not None else None
-            above = paths.parent(above)
-        if graft is None:
+        found, above = None, path
+        while found is None and (up := paths.parent(above)) is not None:
+            above, place = up, here.plain.find(up)
+            found = self.grafts.by_directory.get(place.directory) if place is not None else None
+        if found is None:
             return self.grafts
-        then = {"path": border} if border is not None else {}
-        return self.grafts.with_(self.graft({**graft.said, "commit": str(commit), **then}))
+        said = {**found.said, "commit": str(commit), **({"path": border} if border is not None else {})}
+        return self.grafts.with_(self._as_then(said, path))
+
+    def _as_then(self, said: Mapping[str, str], path: str) -> Graft:
+        """One as it was when the workspace at `path` was below it."""
+        return self.graft(said, lambda known: self._then(known, said, path))
+
+    def _then(self, known: frozenset[str], said: Mapping[str, str], path: str) -> frozenset[str]:
+        """Which directories were those of workspaces when the one at `path` had the directory that is another's by now:
+        its own, those of workspaces below it, and around it those alone of which its path tells."""
+        stood = {each: f"{said['directory']}/{at}" for each, at in self.displaced(said[OF]).items()}
+        if path not in stood:
+            return known
+        names, around = path.split(":")[:-1], list[str]()
+        for directory in sorted((each for each in known if stood[path].startswith(f"{each}/")), key=len, reverse=True):
+            if names and directory.rpartition("/")[2] == names[-1]:
+                around.append(directory)
+                names.pop()
+        return frozenset({*around, *(at for each, at in stood.items() if paths.is_within(each, path))})
 
     def directories_in(self, repository: str) -> dict[str, str]:
         """The directories of a tenant's repository that are those of workspaces, or were and are not anybody else's

@@ -200,6 +200,13 @@ class RecordedFleet:
         """Whether there are workspaces whose directories are others' by now."""
         return self._repo.tree_at(self._info.tree, format.APART) is not None
 
+    def apart(self) -> Iterator[tuple[str, Summary]]:
+        """Workspaces whose directories are others' by now, by their paths. Reads each summary."""
+        for path, place, _ in self._apart():
+            there = self.folder(place)
+            if there is not None:
+                yield path, self.summary_in(place, there)
+
     def ahead(self) -> dict[str, CommitRef]:
         """The folders of workspaces that were past the commit that is named, and where each was. Where some may have
         been, every folder is read, and each distinct summary."""
@@ -234,6 +241,9 @@ class RecordedFleet:
     def _workspaces(self) -> Iterator[tuple[str, str, str]]:
         tree = self._repo.tree_at(self._info.tree, format.WORKSPACES)
         yield from self._below(tree, format.WORKSPACES, "") if tree is not None else ()
+        yield from self._apart()
+
+    def _apart(self) -> Iterator[tuple[str, str, str]]:
         apart = self._repo.tree_at(self._info.tree, format.APART)
         for path, entry in walk(self._repo, apart, format.APART) if apart is not None else ():
             folder, _, name = path.rpartition("/")

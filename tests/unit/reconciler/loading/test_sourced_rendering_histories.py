@@ -160,6 +160,8 @@ def begin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @example(history=[("kid base", 4, True), ("path", 0, True), ("lose", 0, True), ("path", 2, True), ("allow", 0, True)])
 @example(history=[("version", 26, False), ("kid base", 0, False), ("render", 0, True), ("render", 0, False)])
 @example(history=[("kids", 0, False), ("die", 2, False), ("kid x", 0, False), ("die", 4, False), ("restart", 0, True)])
+@example(history=[("child", 14, True), ("child", 0, False)])
+@example(history=[("kids", 14, True), ("kids", 0, True), ("lose", 0, False), ("lose", 0, True)])
 def test_what_is_served_is_what_comes_of_its_commit(begin: Any, history: History) -> None:
     happening = begin()
     for word, number, load in history:
