@@ -80,6 +80,7 @@ class Sourcing:
     def look_again(self) -> None:
         """What was fetched is there, and no branch was looked at yet: as it is right behind a recovery."""
         self.fleet.heads.clear()
+        self.fleet.judged.clear()
         self.fleet.load()
         self.fleet.loader.look_again({"root:a", "root:b"} & {*self.fleet.paths()})
 

@@ -70,6 +70,7 @@ def begin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @example(history=[("drop", 1, False)])
 @example(history=[("push", 0, True), ("unseen", 0, False), ("beside", 0, True)])
 @example(history=[("lose", 0, True), ("unseen", 0, False), ("restart", 0, False), ("fleet", 0, True)])
+@example(history=[("break", 0, True), ("unseen", 0, False)])
 @example(history=[("child", 14, True), ("child", 0, False)])
 @example(history=[("child", 14, True), ("child", 0, True), ("lose", 0, False), ("lose", 0, False)])
 @example(history=[("child", 14, True), ("child", 0, True), ("lose", 0, False), ("restart", 0, False), ("fleet", 0, True)])
