@@ -1,7 +1,9 @@
 """Metrics and behaviour of autoscalers as autoscaling/v1 has them in annotations, and as autoscaling/v2 has them.
 
 v1 writes metrics flat (`targetAverageValue`) where v2 has a target, and the behaviour with the names of Go's fields.
-Called by autoscalers.py; what cannot be read raises KeyError, TypeError or AttributeError.
+A metric that lacks what its type says, or whose type nobody knows, is its type alone in either: whoever writes one is
+refused (behaviours/limits), but what is stored has to be readable. Called by autoscalers.py; what cannot be read raises
+KeyError, TypeError or AttributeError.
 """
 
 from __future__ import annotations
@@ -33,10 +35,25 @@ _FORMS = {
 }
 
 
+FIELDS = {kind: form.field for kind, form in _FORMS.items()}
+"""By the types of metrics the field in which each is described."""
+
+
+def _sourced(metric: Object) -> tuple[_Form | None, Object]:
+    form = _FORMS.get(metric.get("type", ""))
+    source = metric.get(form.field) if form is not None else None
+    return (form, source) if source is not None else (None, {})
+
+
+def _typed(metric: Object) -> Object:
+    return {name: metric[name] for name in ("type",) if name in metric}
+
+
 def flattened(metric: Object, part: str) -> Object:
     """A metric of v2 as v1 writes it. `part`: `target` of a spec, `current` of a status."""
-    form = _FORMS[metric["type"]]
-    source = metric[form.field]
+    form, source = _sourced(metric)
+    if form is None:
+        return _typed(metric)
     found = _kept(source, form)
     if form.identified:
         identity = source.get("metric") or {}
@@ -66,8 +83,9 @@ def _kept(source: Object, form: _Form) -> Object:
 
 def nested(metric: Object, part: str) -> Object:
     """A metric of v1 as v2 writes it."""
-    form = _FORMS[metric["type"]]
-    source = metric[form.field]
+    form, source = _sourced(metric)
+    if form is None:
+        return _typed(metric)
     found = _kept(source, form)
     if form.identified:
         identity = {"name": source.get("metricName", "")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from apiserver.model.errors import Cause
+from apiserver.registry.autoscalermetrics import FIELDS
 from apiserver.registry.behaviours.base import Behaviour, Object, at_least, fill, immutable, one_of
 from apiserver.registry.quantities import parse
 from apiserver.schema import messages
@@ -59,6 +60,28 @@ def autoscaler_check(obj: Object) -> list[Cause]:
     if "/" not in (target.get("apiVersion") or "") and target.get("kind") != "ReplicationController":
         text = "apiVersion must specify API group"
         causes.append(messages.invalid("spec.scaleTargetRef.apiVersion", target.get("apiVersion") or "", text))
+    for number, metric in enumerate(spec.get("metrics") or ()):
+        causes += _metric_check(f"spec.metrics[{number}]", metric)
+    return causes
+
+
+def _metric_check(field: str, metric: Object) -> list[Cause]:
+    """That it is described, as what its type says and as nothing else."""
+    kind = metric.get("type") or ""
+    said = sorted(name for name in FIELDS.values() if metric.get(name) is not None)
+    causes = []
+    if not kind:
+        causes.append(messages.required(f"{field}.type", "must specify a metric source type"))
+    if kind not in FIELDS:
+        causes.append(messages.unsupported(f"{field}.type", kind, sorted(FIELDS)))
+    elif FIELDS[kind] not in said:
+        text = "must populate information for the given metric source"
+        causes.append(messages.required(f"{field}.{FIELDS[kind]}", text))
+    if len(said) != 1:
+        others = [name for name in said if name != FIELDS.get(kind)]
+        causes += [
+            messages.forbidden(f"{field}.{name}", "must populate the given metric source only") for name in others
+        ]
     return causes
 
 

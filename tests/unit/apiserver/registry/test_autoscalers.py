@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from apiserver.registry import autoscalers
+from apiserver.registry.behaviours.limits import autoscaler_check
 
 PREFIX = "autoscaling.alpha.kubernetes.io/"
 
@@ -91,9 +92,40 @@ def test_counts_of_nothing() -> None:
     assert autoscalers.to_v2({"metadata": {}, "spec": {}, "status": status})["status"] == {"desiredReplicas": 0}
 
 
-@pytest.mark.parametrize("text", ["", "nonsense", "3", "[3]", '[{"type": "New"}]', '{"a": 1}', '[{"type": "Pods"}]'])
+@pytest.mark.parametrize("text", ["", "nonsense", "3", "[3]", '{"a": 1}'])
 def test_annotations_that_say_nothing(text: str) -> None:
     notes = {f"{PREFIX}{name}": text for name in ("metrics", "current-metrics", "behavior", "conditions")}
     made = autoscalers.to_v2({"metadata": {"annotations": notes}, "spec": {"targetCPUUtilizationPercentage": 5}})
     assert [m["resource"]["name"] for m in made["spec"]["metrics"]] == ["cpu"]
     assert "behavior" not in made["spec"]
+
+
+HALF = [{"type": "Pods"}, {"type": "New"}, {}, {"type": "Pods", "resource": CPU["resource"]}]
+
+
+def test_metrics_that_say_too_little_are_their_types() -> None:
+    """They are refused; one that is stored, of whatever origin, must not be in the way of all that are listed."""
+    types: list[dict[str, Any]] = [{"type": "Pods"}, {"type": "New"}, {}, {"type": "Pods"}]
+    made = autoscalers.to_v1({"metadata": {}, "spec": {"metrics": HALF}, "status": {"currentMetrics": HALF}})
+    notes = made["metadata"]["annotations"]
+    assert json.loads(notes[f"{PREFIX}metrics"]) == json.loads(notes[f"{PREFIX}current-metrics"]) == types
+    assert autoscalers.to_v2(made)["spec"]["metrics"] == types
+
+
+@pytest.mark.parametrize(
+    ("metric", "causes"),
+    [
+        (CPU, []),
+        ({"type": "Pods"}, ["pods FieldValueRequired"]),
+        ({"type": "New"}, ["type FieldValueNotSupported"]),
+        ({}, ["type FieldValueRequired", "type FieldValueNotSupported"]),
+        ({"type": "Pods", "resource": CPU["resource"]}, ["pods FieldValueRequired"]),
+        ({**CPU, "pods": METRICS[1]["pods"]}, ["pods FieldValueForbidden"]),
+    ],
+)
+def test_each_metric_is_described_as_its_type_says(metric: dict[str, Any], causes: list[str]) -> None:
+    """As a kube-apiserver 1.36 answers."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    spec = {"minReplicas": 1, "maxReplicas": 3, "scaleTargetRef": target, "metrics": [CPU, metric]}
+    found = autoscaler_check({"spec": spec})
+    assert [f"{each.field.removeprefix('spec.metrics[1].')} {each.reason}" for each in found] == causes

@@ -73,7 +73,9 @@ def begin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @example(history=[("break", 0, True), ("unseen", 0, False)])
 @example(history=[("child", 14, True), ("child", 0, False)])
 @example(history=[("child", 14, True), ("child", 0, True), ("lose", 0, False), ("lose", 0, False)])
-@example(history=[("child", 14, True), ("child", 0, True), ("lose", 0, False), ("restart", 0, False), ("fleet", 0, True)])
+@example(
+    history=[("child", 14, True), ("child", 0, True), ("lose", 0, False), ("restart", 0, False), ("fleet", 0, True)]
+)
 def test_a_recovery_comes_to_the_same(begin: Any, history: History) -> None:
     recovers(begin(), history)
 
