@@ -6,7 +6,7 @@ judged last, and the one that it is served from, where that is another one still
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from apiserver.model import commits
@@ -26,8 +26,8 @@ _OF_SOURCE = ("spec.source: ", "spec.serve.commit: ")
 
 class ListedSource(NamedTuple):
     """`name`: of the source. `path`, `cluster`: of its workspace. `keep`: commits of it that are served, or that it is
-    pinned to, or that are to be served once they are here. `is_wanted`: it is the one by which the workspace was
-    judged; else it is kept for what is served."""
+    pinned to, or that are to be served once they are here, and the one by which there are workspaces below.
+    `is_wanted`: it is the one by which the workspace was judged; else it is kept for what is served."""
 
     name: str
     path: str
@@ -39,7 +39,8 @@ class ListedSource(NamedTuple):
 
 def listed(store: View) -> dict[str, ListedSource]:
     """All that are to be followed, by name."""
-    found = [each for record in tree.sourced(store) for each in _of(store, record)]
+    grafts = tree.fleet(store).grafts
+    found = [each for record in tree.sourced(store) for each in _of(store, record, grafts)]
     keep: dict[str, frozenset[str]] = {}
     for each in found:
         keep[each.name] = keep.get(each.name, frozenset()) | each.keep
@@ -47,13 +48,14 @@ def listed(store: View) -> dict[str, ListedSource]:
     return {each.name: each._replace(keep=keep[each.name]) for each in sorted(found, key=lambda each: each.is_wanted)}
 
 
-def _of(store: View, record: WorkspaceRecord) -> Iterator[ListedSource]:
+def _of(store: View, record: WorkspaceRecord, grafts: Mapping[str, Mapping[str, str]]) -> Iterator[ListedSource]:
     served, path = commits.parse(tree.summary(store, record.path).get("content") or ""), record.path
     for said, wanted in ((record.source, False), (record.follows, True)):
         ref, of = SourceRef.kept(said), said.get(OF, "")
         if ref is not None:
             name = source_name(of or record.cluster, ref.repository)
-            keep = frozenset({served.id} if served and served.repository == name else ())
+            grafted = commits.parse(grafts.get(of or record.cluster, {}).get("commit", ""))
+            keep = frozenset(each.id for each in (served, grafted) if each and each.repository == name)
             keep |= {said[PINNED]} if PINNED in said else set()
             above = tree.workspace_of(store, of) if of else None
             if above is not None:  # whose the address and the Secret are

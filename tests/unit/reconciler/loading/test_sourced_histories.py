@@ -71,6 +71,7 @@ def begin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @example(history=[("push", 0, True), ("unseen", 0, False), ("beside", 0, True)])
 @example(history=[("lose", 0, True), ("unseen", 0, False), ("restart", 0, False), ("fleet", 0, True)])
 @example(history=[("break", 0, True), ("unseen", 0, False)])
+@example(history=[("empty", 0, False), ("deny", 0, True), ("back", 0, False)])
 @example(history=[("child", 14, True), ("child", 0, False)])
 @example(history=[("child", 14, True), ("child", 0, True), ("lose", 0, False), ("lose", 0, False)])
 @example(
