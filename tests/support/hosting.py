@@ -55,8 +55,8 @@ class Hosting:
         """The hook waits until it is heard however slow the machine, and so many seconds for the answer: what that is
         is looked at, and not how soon it comes."""
         hook = self.git_dir / "hooks" / "pre-receive"
-        text, count = re.subn(r"\[ \$waited -lt 2 \]", "[ $waited -lt 60 ]", hook.read_text())
-        text, more = re.subn(r"\[ \$waited -lt 4 \]", f"[ $waited -lt {answer} ]", text)
+        text, count = re.subn(r"patient 2 ", "patient 60 ", hook.read_text())
+        text, more = re.subn(r"patient 4 ", f"patient {answer} ", text)
         assert (count, more) == (1, 1), "it waits as long as pushhooks has it"
         hook.write_text(text)
 

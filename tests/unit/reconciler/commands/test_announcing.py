@@ -166,7 +166,7 @@ def test_settings_that_cannot_be_are_refused_before_anything_runs(
     def never(*_: object) -> None:
         raise AssertionError("it runs")
 
-    monkeypatch.setattr(command, "_listen", never)
+    monkeypatch.setattr(command, "listening", never)
     done = CliRunner().invoke(program.main, ["up", str(tmp_path), f"--data-dir={tmp_path / 'data'}", *options])
     assert done.exit_code == 2, done.output
     shown = " ".join((done.output + str(getattr(done.exception, "text", ""))).split())

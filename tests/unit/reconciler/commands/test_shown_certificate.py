@@ -155,7 +155,7 @@ class _Listener:
 def test_one_without_the_other_is_refused(
     tmp_path: Path, issued: Issued, given: str, missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "_listen", lambda host, port: _Listener())
+    monkeypatch.setattr(command, "listening", lambda *_: _Listener())
     certificate, key = issued.put(tmp_path / "given")
     file = certificate if given == "cert" else key
     options = [f"--data-dir={tmp_path / 'data'}", "--listen=127.0.0.1:0", f"--tls-{given}-file={file}"]
@@ -170,7 +170,7 @@ def test_what_does_not_fit_at_the_start_is_a_sentence(
     def never(*_: object) -> None:
         raise AssertionError("it runs")
 
-    monkeypatch.setattr(command, "_listen", lambda host, port: _Listener())
+    monkeypatch.setattr(command, "listening", lambda *_: _Listener())
     monkeypatch.setattr(command, "resolve", never)
     certificate, key = issued.put(tmp_path / "given")
     key.write_bytes(b"half")

@@ -26,7 +26,7 @@ def test_bounds_reach_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     [settings] = told
     assert settings.reconciling.events == 60
     runs: list[Any] = []
-    monkeypatch.setattr(preparing, "_listen", lambda host, port: _Listener())
+    monkeypatch.setattr(preparing, "listening", lambda *_: _Listener())
     monkeypatch.setattr(preparing, "resolve", lambda *_: preparing.Source(str(tmp_path), None, ()))
     monkeypatch.setattr(running, "_Run", lambda _, prepared, *__: runs.append(prepared.server) or _Listener())
     up(settings)
@@ -39,7 +39,7 @@ def test_bounds_reach_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_a_key_that_cannot_be_used_is_told_before_anything_starts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(preparing, "_listen", lambda host, port: _Listener())
+    monkeypatch.setattr(preparing, "listening", lambda *_: _Listener())
     (tmp_path / "data" / "keys").mkdir(parents=True)
     (tmp_path / "data" / "keys" / "commits").write_text("no key")
     answer = CliRunner().invoke(program.main, ["up", str(plain_fleet(tmp_path)), f"--data-dir={tmp_path / 'data'}"])
@@ -112,7 +112,7 @@ def test_tokens_that_no_worker_would_take_are_refused_before_anything_runs(
     def never(*_: object) -> None:
         raise AssertionError("it runs")
 
-    monkeypatch.setattr(preparing, "_listen", never)
+    monkeypatch.setattr(preparing, "listening", never)
     file = tmp_path / "tokens.csv"
     file.write_text(f"{line}\n")
     options = [f"--data-dir={tmp_path / 'data'}", f"--token-auth-file={file}"]
