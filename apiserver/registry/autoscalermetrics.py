@@ -46,7 +46,7 @@ def _sourced(metric: Object) -> tuple[_Form | None, Object]:
 
 
 def _typed(metric: Object) -> Object:
-    return {name: metric[name] for name in ("type",) if name in metric}
+    return {"type": metric["type"]} if "type" in metric else {}
 
 
 def flattened(metric: Object, part: str) -> Object:

@@ -1,4 +1,4 @@
-"""Who holds a TCP port, as far as /proc tells: for the message when `up` finds it taken."""
+"""Who holds a TCP port, as far as /proc tells: for `up` that finds it taken, which names them, or waits for its own."""
 
 from __future__ import annotations
 

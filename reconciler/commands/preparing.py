@@ -176,8 +176,9 @@ def listening(address: Address, left: Collection[int], seconds: float) -> socket
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise Failure(f"cannot listen on {_shown(address)}: {error.strerror or error}") from error
-            by = holder(address.port)  # None: it may have ended just now
-            if time.monotonic() > deadline or (by.pid if by else 0) not in {0, *left} or not left:
+            by = holder(address.port)
+            leaves = bool(left) and (by is None or by.pid in left)  # None: it may have ended just now
+            if not leaves or time.monotonic() > deadline:
                 raise _taken(address, by) from error
         time.sleep(_LOOK_SECONDS)
 

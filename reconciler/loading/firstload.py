@@ -6,9 +6,9 @@ with each commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 from apiserver.model.commits import NONE, CommitRef
@@ -72,7 +72,7 @@ class FirstLoad:
         known = replace(fleet, claims=fleet.claims or facts.claims, grafts=fleet.grafts or facts.grafts)
         if recorded is not None:
             made.trees.known = directories_in(recorded, made.trees.at(commit).folder)
-            made.trees.displaced = partial(displaced_in, recorded)
+            made.trees.displaced = displaced_in(recorded)
         made.trees.stand(known)
         config, problems = made.whole.config(commit) if fleet.commit or recorded else made.whole.first_config(commit)
         if config is not None and made.gate is not None and not (fleet.commit or made.branch.takes(head)):
@@ -152,11 +152,18 @@ def directories_in(recorded: RecordedFleet, folder: str) -> Callable[[str, str, 
     return known
 
 
-def displaced_in(recorded: RecordedFleet, cluster: str) -> dict[str, str]:
-    """See Trees.displaced, by what the status branch has."""
-    found = ((path, summary.source) for path, summary in recorded.apart())
-    ours = ((path, source) for path, source in found if source.get(OF) == cluster)
-    return {path: source.get("path", "").removeprefix(f"{source.get(BORDER, '')}/") for path, source in ours}
+def displaced_in(recorded: RecordedFleet) -> Callable[[str], Mapping[str, str]]:
+    """See Trees.displaced, by what the status branch has; read once, for all."""
+
+    @cache
+    def found() -> dict[str, dict[str, str]]:
+        out: dict[str, dict[str, str]] = {}
+        for path, summary in recorded.apart():
+            place = summary.source.get("path", "").removeprefix(f"{summary.source.get(BORDER, '')}/")
+            out.setdefault(summary.source.get(OF, ""), {})[path] = place
+        return out
+
+    return lambda cluster: found().get(cluster, {})
 
 
 def is_lost(store: Store, recorded: RecordedFleet, trees: Trees) -> bool:

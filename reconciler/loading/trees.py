@@ -119,10 +119,9 @@ class Trees:
     def since(self, commit: CommitRef, path: str, here: WorkspaceTree, border: str | None = None) -> Grafts:
         """The standing ones, but that of the workspace which the one at `path` is below, as that commit has it. `here`:
         the tree in which it stands; `border`: the path of the source then, None: as now."""
-        found, above = None, path
-        while found is None and (up := paths.parent(above)) is not None:
-            above, place = up, here.plain.find(up)
-            found = self.grafts.by_directory.get(place.directory) if place is not None else None
+        around = (here.plain.find(above) for above in paths.upwards(path) if above != path)
+        grafts = (self.grafts.by_directory.get(place.directory) for place in around if place is not None)
+        found = next((graft for graft in grafts if graft is not None), None)
         if found is None:
             return self.grafts
         said = {**found.said, "commit": str(commit), **({"path": border} if border is not None else {})}

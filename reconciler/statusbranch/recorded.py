@@ -202,10 +202,8 @@ class RecordedFleet:
 
     def apart(self) -> Iterator[tuple[str, Summary]]:
         """Workspaces whose directories are others' by now, by their paths. Reads each summary."""
-        for path, place, _ in self._apart():
-            there = self.folder(place)
-            if there is not None:
-                yield path, self.summary_in(place, there)
+        found = ((path, place, RecordedFolder(blob, "", "")) for path, place, blob in self._apart())
+        return ((path, self.summary_in(place, folder)) for path, place, folder in found)
 
     def ahead(self) -> dict[str, CommitRef]:
         """The folders of workspaces that were past the commit that is named, and where each was. Where some may have
